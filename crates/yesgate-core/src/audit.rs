@@ -1,0 +1,148 @@
+//! What the ledger writes down about every step, and the chain that ties the rows together.
+//!
+//! INVARIANT: rows hold digests and names, never arguments, tokens or results.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::assurance::Assurance;
+use crate::caller::Caller;
+use crate::class::Class;
+use crate::digest::{CallDigest, DefinitionDigest, Digest, Hasher};
+use crate::id::{BootId, IntentId, ServerName, ToolName};
+
+/// One step, with its time and its question.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct AuditEntry {
+    /// When.
+    pub at: Timestamp,
+    /// Which question, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub intent: Option<IntentId>,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: AuditEvent,
+}
+
+/// What happened.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum AuditEvent {
+    /// A question was opened.
+    Opened {
+        /// Who asked.
+        caller: Caller,
+        /// On which server.
+        server: ServerName,
+        /// Which tool.
+        tool: ToolName,
+        /// Its class.
+        class: Class,
+        /// What the yes will be bound to.
+        digest: CallDigest,
+        /// What the tool said of itself.
+        definition: DefinitionDigest,
+        /// The least proof that will do.
+        least: Assurance,
+        /// The rule that asks.
+        rule: Option<String>,
+    },
+    /// A confirm token was handed to the agent; an earlier one is dead.
+    TokenIssued,
+    /// Somebody said yes.
+    Approved {
+        /// Who.
+        by: String,
+        /// How well a human was proven.
+        assurance: Assurance,
+    },
+    /// Somebody said no.
+    Denied {
+        /// Who.
+        by: String,
+        /// Their words.
+        reason: Option<String>,
+    },
+    /// The one run was claimed; the call may leave after this row is durable.
+    Redeemed {
+        /// By which process.
+        boot: BootId,
+    },
+    /// The server answered, or we know that nothing was sent.
+    Finished {
+        /// How it ended.
+        outcome: String,
+    },
+    /// The answer was lost.
+    Lost {
+        /// Why we think so.
+        why: String,
+    },
+    /// A human settled a lost answer.
+    Resolved {
+        /// Who.
+        by: String,
+        /// Whether it ran.
+        ran: bool,
+    },
+    /// A clock ran out.
+    Expired,
+    /// A newer question took its place.
+    Superseded {
+        /// That question.
+        by: IntentId,
+    },
+    /// What it was bound to no longer holds.
+    Voided {
+        /// Why.
+        why: String,
+    },
+    /// It was withdrawn before it ran.
+    Cancelled {
+        /// By whom.
+        by: String,
+    },
+    /// The stored result went to the agent.
+    HandedOver,
+    /// Somebody answered too late; nothing changed.
+    LateAnswer {
+        /// Who.
+        by: String,
+        /// What they said.
+        answer: String,
+    },
+    /// A call was refused.
+    Refused {
+        /// Who called.
+        caller: Caller,
+        /// On which server.
+        server: ServerName,
+        /// Which tool, as far as it can be told.
+        tool: Option<ToolName>,
+        /// The refusal's code.
+        code: String,
+    },
+    /// A human gave a tool its class.
+    Pinned {
+        /// On which server.
+        server: ServerName,
+        /// Which tool.
+        tool: ToolName,
+        /// The definition that was looked at.
+        definition: DefinitionDigest,
+        /// The class it got.
+        class: Class,
+        /// By whom.
+        by: String,
+    },
+}
+
+/// The hash before the first row.
+pub const GENESIS: Digest = Digest::rehydrate([0; 32]);
+
+/// The hash of one row: over the row before it, its number and its text.
+pub fn chain(previous: &Digest, sequence: u64, body: &str) -> Digest {
+    let mut hasher = Hasher::new("yesgate/audit/1");
+    hasher.field(previous.as_bytes()).field(&sequence.to_be_bytes()).field(body.as_bytes());
+    hasher.finish()
+}

@@ -1,0 +1,305 @@
+//! A `tools/call` as it came in, read strictly, with the gateway's own arguments taken out.
+//!
+//! INVARIANT: magic keys exist nowhere after [`CallRequest::parse`]; what is left is what is
+//! shown, digested and sent.
+
+use serde_json::{Map, Value};
+
+use crate::digest::Binding;
+use crate::json::{CanonicalJson, JsonError, Limits, parse_strict};
+use crate::mode::Mode;
+use crate::token::ConfirmToken;
+
+/// One call by one caller to one tool: the thing that is permitted or not.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ToolCall {
+    /// Everything the yes is bound to, and everything the server will see.
+    pub binding: Binding,
+}
+
+/// A `tools/call` request after strict parsing.
+#[derive(Clone, Debug)]
+pub struct CallRequest {
+    /// The request's id, a string or an integer.
+    pub id: Value,
+    /// The tool's name as the caller wrote it.
+    pub name: String,
+    /// The arguments without the gateway's own.
+    pub arguments: CanonicalJson,
+    /// Keys of `_meta` that steer the transport: progress, tracing, protocol version.
+    pub transport_meta: Map<String, Value>,
+    /// The other keys of `_meta`; a gated call drops them.
+    pub vendor_meta: Map<String, Value>,
+    /// The gateway's own arguments.
+    pub presented: Presented,
+    /// What else the request holds that a gated call may not.
+    pub extras: Extras,
+    /// Whether the bytes that came in are also what a server may see: nothing was taken out.
+    pub untouched: Untouched,
+}
+
+/// Whether taking out the gateway's arguments changed the call.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Untouched {
+    /// The caller's own bytes may be passed on.
+    Yes,
+    /// Something was taken out: only the canonical form may be sent.
+    No,
+}
+
+/// The gateway's own arguments of one call.
+#[derive(Clone, Debug, Default)]
+pub struct Presented {
+    /// `confirm_token`: the agent claims that a human agreed.
+    pub token: Option<ConfirmToken>,
+    /// `__confirm`: the model turned its key.
+    pub key: CallKey,
+    /// `__mode`: the mode wished for this call.
+    pub mode: Option<Mode>,
+    /// `__channel`: where the caller wants the human to be asked.
+    pub channel: Option<WishedChannel>,
+}
+
+/// The caller's key of the two.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum CallKey {
+    /// `__confirm` was the boolean `true`.
+    Turned,
+    /// It was absent, or anything else.
+    #[default]
+    Absent,
+}
+
+/// Where a caller wants the human to be asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WishedChannel {
+    /// In the conversation.
+    Chat,
+    /// Away from the agent.
+    Web,
+}
+
+/// Parts of a call that pass only where nothing is decided about them.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Extras {
+    /// Keys that no revision of the protocol knows.
+    pub unknown_keys: Vec<String>,
+    /// `task`: the caller wants a task instead of an answer.
+    pub task: bool,
+    /// `inputResponses` or `requestState`: the call continues an earlier one.
+    pub continuation: bool,
+}
+
+/// Why a `tools/call` was not even looked at.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum CallError {
+    /// The text is not the JSON we accept.
+    #[error("{0}")]
+    Json(#[from] JsonError),
+    /// The message is no JSON-RPC request.
+    #[error("not a JSON-RPC 2.0 request: {0}")]
+    Envelope(&'static str),
+    /// A key is spelled almost like one that means something.
+    #[error("the key `{}` is not `{expected}`, but some readers would take it for that", .found.escape_debug())]
+    LookalikeKey {
+        /// What was sent.
+        found: String,
+        /// What it resembles.
+        expected: &'static str,
+    },
+    /// A parameter has the wrong type.
+    #[error("`{field}` must be {expected}")]
+    IllTyped {
+        /// The parameter.
+        field: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
+}
+
+impl CallError {
+    /// The JSON-RPC error code.
+    pub const fn code(&self) -> i64 {
+        match self {
+            Self::Json(JsonError::Syntax { .. } | JsonError::NotUtf8) => -32700,
+            Self::Json(
+                JsonError::TooLarge { .. }
+                | JsonError::TooDeep { .. }
+                | JsonError::DuplicateKey { .. }
+                | JsonError::LookalikeKeys { .. }
+                | JsonError::Number { .. },
+            )
+            | Self::Envelope(_) => -32600,
+            Self::LookalikeKey { .. } | Self::IllTyped { .. } => -32602,
+        }
+    }
+}
+
+impl CallRequest {
+    /// Reads a whole JSON-RPC message whose method is `tools/call`.
+    ///
+    /// # Errors
+    /// On anything that two readers could understand in two ways.
+    pub fn parse(message: &[u8]) -> Result<Self, CallError> {
+        let Value::Object(envelope) = parse_strict(message, Limits::default())? else {
+            return Err(CallError::Envelope("it is not an object"));
+        };
+        let mut extras = Extras::default();
+        extras.unknown_keys.extend(unknown_keys(&envelope, &ENVELOPE_KEYS, &["result", "error"])?);
+        if envelope.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+            return Err(CallError::Envelope("`jsonrpc` is not \"2.0\""));
+        }
+        if envelope.get("method").and_then(Value::as_str) != Some("tools/call") {
+            return Err(CallError::Envelope("`method` is not \"tools/call\""));
+        }
+        let id = request_id(&envelope)?;
+        let Some(Value::Object(params)) = envelope.get("params") else {
+            return Err(CallError::IllTyped { field: "params", expected: "an object" });
+        };
+        extras.unknown_keys.extend(unknown_keys(params, &PARAM_KEYS, &[])?);
+        extras.task = present_object(params, "task")?;
+        extras.continuation =
+            present_object(params, "inputResponses")? || present_string(params, "requestState")?;
+        let Some(Value::String(name)) = params.get("name") else {
+            return Err(CallError::IllTyped { field: "params.name", expected: "a string" });
+        };
+        let arguments = optional_object(params, "arguments", "params.arguments")?;
+        let meta = optional_object(params, "_meta", "params._meta")?;
+        let (arguments, presented, untouched) = take_meta_arguments(arguments)?;
+        let (transport_meta, vendor_meta) = split_meta(meta);
+        Ok(Self {
+            id,
+            name: name.clone(),
+            arguments: CanonicalJson::of(&Value::Object(arguments))?,
+            transport_meta,
+            vendor_meta,
+            presented,
+            extras,
+            untouched,
+        })
+    }
+}
+
+/// The names of the gateway's own arguments.
+pub const META_ARGUMENTS: [&str; 4] = ["confirm_token", "__confirm", "__mode", "__channel"];
+
+const ENVELOPE_KEYS: [&str; 4] = ["jsonrpc", "id", "method", "params"];
+const PARAM_KEYS: [&str; 6] = ["name", "arguments", "_meta", "task", "inputResponses", "requestState"];
+
+fn request_id(envelope: &Map<String, Value>) -> Result<Value, CallError> {
+    match envelope.get("id") {
+        Some(Value::String(id)) => Ok(Value::String(id.clone())),
+        Some(Value::Number(id)) if id.is_i64() || id.is_u64() => Ok(Value::Number(id.clone())),
+        Some(Value::Number(_) | Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) => {
+            Err(CallError::Envelope("`id` is neither a string nor an integer"))
+        }
+        None => Err(CallError::Envelope("a call without `id` cannot be answered, so it is not run")),
+    }
+}
+
+/// The keys nobody knows. One that only resembles a known key, or one that belongs in an answer,
+/// is an error: another reader may take it for the real thing.
+fn unknown_keys(
+    object: &Map<String, Value>,
+    known: &'static [&'static str],
+    forbidden: &[&str],
+) -> Result<Vec<String>, CallError> {
+    let mut unknown = Vec::new();
+    for key in object.keys().filter(|key| !known.contains(&key.as_str())) {
+        if forbidden.contains(&key.as_str()) {
+            return Err(CallError::Envelope("it is a request and an answer at once"));
+        }
+        let folded = crate::json::fold_key(key);
+        if let Some(expected) = known.iter().find(|name| crate::json::fold_key(name) == folded) {
+            return Err(CallError::LookalikeKey { found: key.clone(), expected });
+        }
+        unknown.push(key.clone());
+    }
+    Ok(unknown)
+}
+
+fn present_object(params: &Map<String, Value>, field: &'static str) -> Result<bool, CallError> {
+    match params.get(field) {
+        None => Ok(false),
+        Some(Value::Object(_)) => Ok(true),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            Err(CallError::IllTyped { field, expected: "an object" })
+        }
+    }
+}
+
+fn present_string(params: &Map<String, Value>, field: &'static str) -> Result<bool, CallError> {
+    match params.get(field) {
+        None => Ok(false),
+        Some(Value::String(_)) => Ok(true),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) | Value::Array(_)) => {
+            Err(CallError::IllTyped { field, expected: "a string" })
+        }
+    }
+}
+
+fn optional_object(
+    params: &Map<String, Value>,
+    key: &str,
+    field: &'static str,
+) -> Result<Map<String, Value>, CallError> {
+    match params.get(key) {
+        None => Ok(Map::new()),
+        Some(Value::Object(object)) => Ok(object.clone()),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+            Err(CallError::IllTyped { field, expected: "an object" })
+        }
+    }
+}
+
+/// Takes the gateway's own arguments out of the payload.
+fn take_meta_arguments(
+    mut arguments: Map<String, Value>,
+) -> Result<(Map<String, Value>, Presented, Untouched), CallError> {
+    let before = arguments.len();
+    let mut presented = Presented::default();
+    match arguments.remove("confirm_token") {
+        // Some clients fill every optional argument they see with null or nothing.
+        Some(Value::String(token)) if token.is_empty() => {}
+        Some(Value::String(token)) => presented.token = Some(ConfirmToken::presented(&token)),
+        Some(Value::Null) | None => {}
+        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            return Err(CallError::IllTyped { field: "confirm_token", expected: "a string" });
+        }
+    }
+    // K3: strict boolean. "true", 1 and the like are not the key, and are taken out all the same.
+    if arguments.remove("__confirm") == Some(Value::Bool(true)) {
+        presented.key = CallKey::Turned;
+    }
+    if let Some(mode) = arguments.remove("__mode") {
+        let mode = mode.as_str().and_then(|mode| mode.parse().ok());
+        presented.mode = Some(
+            mode.ok_or(CallError::IllTyped { field: "__mode", expected: "`ask`, `plan` or `execute`" })?,
+        );
+    }
+    if let Some(channel) = arguments.remove("__channel") {
+        presented.channel = match channel.as_str() {
+            Some("chat") => Some(WishedChannel::Chat),
+            Some("web") => Some(WishedChannel::Web),
+            Some(_) | None => {
+                return Err(CallError::IllTyped { field: "__channel", expected: "`chat` or `web`" });
+            }
+        };
+    }
+    let untouched = if arguments.len() == before { Untouched::Yes } else { Untouched::No };
+    Ok((arguments, presented, untouched))
+}
+
+/// Parts `_meta` into what steers the transport and what does not.
+///
+/// Hosts put a fresh id of their own into `_meta` of every call, so vendor keys can be neither
+/// bound (the second call would never match) nor passed on unseen: a gated call drops them.
+fn split_meta(meta: Map<String, Value>) -> (Map<String, Value>, Map<String, Value>) {
+    meta.into_iter().partition(|(key, _)| {
+        key.starts_with("io.modelcontextprotocol/")
+            || ["progressToken", "traceparent", "tracestate", "baggage"].contains(&key.as_str())
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Values that the crate's own tests start from.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use crate::assurance::Assurance;
+use crate::caller::Caller;
+use crate::class::{Class, ClassSource, Classified};
+use crate::definition::ToolDefinition;
+use crate::digest::{Binding, ServerIdentity};
+use crate::id::{BootId, IntentId};
+use crate::intent::{Approver, Asker, Awaited, Fresh, Ground, Runner, Surface};
+use crate::json::CanonicalJson;
+use crate::mode::Mode;
+use crate::render::Sanitized;
+use crate::token::{ConfirmToken, TokenPrefix};
+use crate::verdict::{Channel, ConfirmType, Question, Times};
+
+/// The n-th second of the test's time.
+pub(crate) fn t(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).unwrap()
+}
+
+pub(crate) fn caller() -> Caller {
+    Caller {
+        org: "acme".parse().unwrap(),
+        principal: "ada".parse().unwrap(),
+        client: "claude".parse().unwrap(),
+    }
+}
+
+pub(crate) fn binding(arguments: &serde_json::Value) -> Binding {
+    Binding {
+        caller: caller(),
+        server: "billing".parse().unwrap(),
+        identity: ServerIdentity::of_command([b"billing-mcp".as_slice()], b"/srv", []),
+        method: "tools/call".into(),
+        tool: "upgrade_plan".parse().unwrap(),
+        definition: ToolDefinition::parse(&json!({"name": "upgrade_plan"})).unwrap().digest,
+        arguments: CanonicalJson::of(arguments).unwrap(),
+        meta: CanonicalJson::empty_object(),
+        mode: Mode::Execute,
+        preview: None,
+    }
+}
+
+pub(crate) fn question(arguments: &serde_json::Value) -> Question {
+    Question {
+        binding: binding(arguments),
+        classified: Classified { class: Class::Dangerous, source: ClassSource::Unknown },
+        rule: None,
+        reason: None,
+        summary: Sanitized::fixed("Upgrade acme from Pro to Scale"),
+        confirm: ConfirmType::Simple,
+        channel: Channel::Chat,
+        least: Assurance::Relayed,
+        next: serde_json::Map::new(),
+        spend: None,
+        standing: None,
+        times: Times {
+            token: SignedDuration::from_secs(60),
+            decide: SignedDuration::from_mins(30),
+            run: SignedDuration::from_secs(60),
+            cool_off: SignedDuration::from_mins(10),
+        },
+    }
+}
+
+pub(crate) fn boot() -> BootId {
+    BootId::from_entropy([9; 32])
+}
+
+pub(crate) fn runner(boot: &BootId, awaited: Awaited) -> Runner<'_> {
+    Runner { boot, ground: Ground::Holds, awaited }
+}
+
+pub(crate) fn token(seed: u8) -> ConfirmToken {
+    ConfirmToken::from_entropy(&TokenPrefix::default(), [seed; 32])
+}
+
+pub(crate) fn fresh(seed: u8) -> Fresh {
+    Fresh {
+        id: IntentId::from_entropy([seed; 32]),
+        token: Some(token(seed).hash()),
+        asked_by: Asker { uid: Some(1000) },
+    }
+}
+
+pub(crate) fn human(assurance: Assurance) -> Approver {
+    Approver { name: "ada at the command line".into(), surface: Surface::Human, assurance }
+}

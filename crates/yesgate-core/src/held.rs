@@ -1,0 +1,102 @@
+//! What an agent is told while a human is asked.
+//!
+//! Two published vocabularies meet here (H2 and I2); every field of both stands in the answer, so
+//! that agents written against either of them work.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Number, Value, json};
+
+use crate::intent::Intent;
+use crate::token::ConfirmToken;
+use crate::verdict::Channel;
+
+/// How often an agent that waits may look.
+const POLL_SECONDS: u64 = 5;
+
+/// The payload of a held answer.
+pub fn held_payload(intent: &Intent, token: Option<&ConfirmToken>, now: Timestamp) -> Map<String, Value> {
+    let question = intent.question();
+    let summary = question.summary.to_string();
+    let mut payload = Map::new();
+    let mut set = |key: &str, value: Value| {
+        payload.insert(key.to_owned(), value);
+    };
+    let expires_at = match (token, intent.token_by()) {
+        (Some(_), Some(token_by)) => token_by,
+        (Some(_) | None, _) => intent.decide_by(),
+    };
+    let seconds = whole_seconds(expires_at.duration_since(now));
+    match token {
+        Some(token) => {
+            set("status", json!("confirmation_required"));
+            set("confirm_token", json!(token.expose()));
+        }
+        None => {
+            set("status", json!("approval_required"));
+            set("poll_interval_seconds", json!(POLL_SECONDS));
+        }
+    }
+    set("confirm_required", json!(true));
+    set("summary", json!(summary));
+    set("message", json!(message(intent, token.is_some(), seconds)));
+    set("ttl_seconds", json!(seconds));
+    set("expires_in", json!(seconds));
+    set("expires_at", json!(format!("{expires_at:.3}")));
+    set("intent_id", json!(intent.id().as_str()));
+    set("confirm_type", json!(question.confirm.as_str()));
+    set("match_code", json!(intent.digest().match_code()));
+    set("ok", json!(false));
+    if let Some(reason) = &question.reason {
+        set("reason", json!(reason.as_str()));
+    }
+    if let Some(spend) = &question.spend {
+        // I2: asking about money has its own word for the state.
+        set("status", json!("approval_required"));
+        set("amount", amount(&spend.amount));
+        set("currency", json!(spend.currency));
+        set("recipient", json!(spend.recipient));
+        if question.reason.is_none() {
+            set("reason", json!("this payment needs a human's yes"));
+        }
+    }
+    payload
+}
+
+/// The summary and what to do next, for agents that show one text.
+fn message(intent: &Intent, token: bool, seconds: i64) -> String {
+    let question = intent.question();
+    let tool = &question.binding.tool;
+    let code = intent.digest().match_code();
+    let id = intent.id();
+    let summary = &question.summary;
+    let next = match (question.channel, token) {
+        (Channel::Chat, true) => format!(
+            "Nothing has run. Show this to the user word for word. If they agree, call `{tool}` again with the \
+             same arguments and `confirm_token` within {seconds} seconds; if not, call `yesgate_reject`."
+        ),
+        (Channel::Chat | Channel::OutOfBand, _) => format!(
+            "Nothing has run. A human must decide away from this conversation. Tell the user to run `yesgate \
+             approve {id}` and to compare the code {code}; then call `yesgate_status` or repeat the same call \
+             for the result."
+        ),
+    };
+    format!("{summary}\n\n{next}")
+}
+
+/// Counts a second that has begun as a whole one: a token of sixty seconds says sixty.
+fn whole_seconds(left: SignedDuration) -> i64 {
+    let begun = i64::from(left.subsec_nanos() > 0);
+    (left.as_secs() + begun).max(0)
+}
+
+/// A JSON number where that is exact, else the decimal text.
+fn amount(text: &str) -> Value {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    match serde_json::from_str::<Number>(text) {
+        Ok(number) if digits <= 15 => Value::Number(number),
+        Ok(_) | Err(_) => json!(text),
+    }
+}
+
+#[cfg(test)]
+mod tests;

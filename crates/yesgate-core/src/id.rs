@@ -1,0 +1,199 @@
+//! Names and ids, each a type of its own, so that two of them can never be swapped.
+//!
+//! INVARIANT: an id holds only characters that are safe in a terminal, a URL and a file name;
+//! whoever holds one need not escape it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Says why a text is no id or name.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{}` is not {expected}", .text.escape_debug())]
+pub struct ParseIdError {
+    text: String,
+    expected: &'static str,
+}
+
+/// Declares an id: a prefix and sixteen random characters (80 bits).
+macro_rules! id_type {
+    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The prefix that every such id begins with.
+            pub const PREFIX: &'static str = $prefix;
+
+            /// Makes an id from random bytes.
+            pub fn from_entropy(entropy: [u8; 32]) -> Self {
+                let (random, _) = entropy.split_at(10);
+                Self(format!("{}{}", $prefix, base32(random)))
+            }
+
+            /// The whole id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseIdError;
+
+            fn from_str(text: &str) -> Result<Self, ParseIdError> {
+                let random = text.strip_prefix($prefix).unwrap_or_default();
+                if random.len() == 16 && random.bytes().all(|byte| BASE32.contains(&byte)) {
+                    Ok(Self(text.to_owned()))
+                } else {
+                    Err(ParseIdError {
+                        text: text.to_owned(),
+                        expected: concat!("an id of the form `", $prefix, "…`"),
+                    })
+                }
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = ParseIdError;
+
+            fn try_from(text: String) -> Result<Self, ParseIdError> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+id_type!(
+    /// Names one question put to a human. Not a secret: it lets nobody decide or run anything.
+    IntentId, "intent_"
+);
+id_type!(
+    /// Names one start of one gateway process: what a dead boot was running is `unknown`.
+    BootId, "boot_"
+);
+
+/// Declares a name that somebody outside chose: bounded, printable, one line.
+macro_rules! name_type {
+    ($(#[$doc:meta])* $name:ident, $expected:literal, $allowed:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseIdError;
+
+            fn from_str(text: &str) -> Result<Self, ParseIdError> {
+                let allowed: fn(char) -> bool = $allowed;
+                if !text.is_empty() && text.len() <= 128 && text.chars().all(allowed) {
+                    Ok(Self(text.to_owned()))
+                } else {
+                    Err(ParseIdError { text: text.to_owned(), expected: $expected })
+                }
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = ParseIdError;
+
+            fn try_from(text: String) -> Result<Self, ParseIdError> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+name_type!(
+    /// The operator's name for a server; never the name that the server gives itself.
+    ServerName,
+    "a server name (1 to 128 of `A-Z a-z 0-9 _ . -`)",
+    |c| c.is_ascii_alphanumeric() || "_.-".contains(c)
+);
+name_type!(
+    /// The name of a tool on its server.
+    ToolName,
+    "a tool name (1 to 128 visible ASCII characters)",
+    |c| c.is_ascii_graphic()
+);
+name_type!(
+    /// An organisation: the widest wall between callers.
+    OrgId,
+    "an organisation (1 to 128 visible ASCII characters)",
+    |c| c.is_ascii_graphic()
+);
+name_type!(
+    /// The user on whose behalf a call is made.
+    PrincipalId,
+    "a principal (1 to 128 visible ASCII characters)",
+    |c| c.is_ascii_graphic()
+);
+name_type!(
+    /// The program that makes the calls.
+    ClientId,
+    "a client (1 to 128 visible ASCII characters or spaces)",
+    |c| c.is_ascii_graphic() || c == ' '
+);
+
+/// Crockford's alphabet in lower case: no `i`, `l`, `o`, `u`, so an id can be read aloud.
+const BASE32: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// Spells bytes in Crockford's base 32, five bits a character, the last one padded with zeros.
+pub(crate) fn base32(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(5) * 8);
+    let mut buffer = 0_u16;
+    let mut bits = 0_u32;
+    let mut push = |index: u16| {
+        let letter = BASE32.get(usize::from(index & 31)).copied().unwrap_or(b'0');
+        text.push(char::from(letter));
+    };
+    for byte in bytes {
+        buffer = (buffer << 8) | u16::from(*byte);
+        bits += 8;
+        while bits >= 5 {
+            bits -= 5;
+            push(buffer >> bits);
+        }
+        buffer &= (1 << bits) - 1;
+    }
+    if bits > 0 {
+        push(buffer << (5 - bits));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,448 @@
+//! One question put to a human, from the asking to the end.
+//!
+//! INVARIANT: only [`State::after`] moves a state; nothing ever returns to `Approved`; every move
+//! leaves one entry for the audit, taken out by the ledger in the same transaction.
+
+mod ask;
+mod claim;
+mod state;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+pub use self::ask::{Asked, Fresh, Slot, SlotKey};
+pub use self::claim::{Claim, Ground, Runner};
+pub use self::state::{DoneKind, Event, IllegalTransition, State};
+use crate::assurance::Assurance;
+use crate::audit::{AuditEntry, AuditEvent};
+use crate::digest::CallDigest;
+use crate::id::{BootId, IntentId};
+use crate::refusal::{Refusal, Why};
+use crate::token::ConfirmTokenHash;
+use crate::verdict::Question;
+
+/// One question put to a human.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Intent {
+    id: IntentId,
+    question: Question,
+    digest: CallDigest,
+    asked_by: Asker,
+    state: State,
+    opened_at: Timestamp,
+    decide_by: Timestamp,
+    run_by: Option<Timestamp>,
+    token: Option<ConfirmTokenHash>,
+    token_by: Option<Timestamp>,
+    decision: Option<Decision>,
+    boot: Option<BootId>,
+    awaited: Awaited,
+    result: Option<StoredResult>,
+    handed_over: bool,
+    #[serde(skip)]
+    entries: Vec<AuditEntry>,
+}
+
+/// The process that asked, for telling the same person from another.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Asker {
+    /// Its operating-system account.
+    pub uid: Option<u32>,
+}
+
+/// A yes or a no, and how well a human was proven.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Who, for people to read.
+    pub by: String,
+    /// Through which surface.
+    pub surface: Surface,
+    /// How well a human was proven.
+    pub assurance: Assurance,
+    /// Yes or no.
+    pub answer: Answer,
+    /// The human's words.
+    pub reason: Option<String>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Yes.
+    Approve,
+    /// No.
+    Deny,
+}
+
+/// Where an answer came from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Surface {
+    /// The agent brought the token or called a completing tool: it waits for the result itself.
+    Agent,
+    /// A human surface: the gateway releases the call, and the result waits for the agent.
+    Human,
+}
+
+/// Whether the agent's own call waits for the answer of the run.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Awaited {
+    /// The answer goes to that call.
+    Yes,
+    /// The answer is stored until the agent asks for it.
+    No,
+}
+
+/// Who answers, and how well that is proven.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Approver {
+    /// Who, for people to read.
+    pub name: String,
+    /// Through which surface.
+    pub surface: Surface,
+    /// How well a human was proven.
+    pub assurance: Assurance,
+}
+
+/// What the server answered, kept for replay.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct StoredResult {
+    /// Whether it is a `result` or an `error` of JSON-RPC.
+    pub kind: ResultKind,
+    /// Its exact text.
+    pub json: String,
+}
+
+/// Which member of the answer it was.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultKind {
+    /// `result`.
+    Result,
+    /// `error`.
+    Error,
+}
+
+impl Intent {
+    /// Opens a question.
+    pub fn open(id: IntentId, question: Question, asked_by: Asker, now: Timestamp) -> Self {
+        let decide_by = now + question.times.decide;
+        let digest = question.binding.digest();
+        let mut intent = Self {
+            id,
+            digest,
+            asked_by,
+            state: State::Pending,
+            opened_at: now,
+            decide_by,
+            run_by: None,
+            token: None,
+            token_by: None,
+            decision: None,
+            boot: None,
+            awaited: Awaited::No,
+            result: None,
+            handed_over: false,
+            entries: Vec::new(),
+            question,
+        };
+        intent.note(
+            AuditEvent::Opened {
+                caller: intent.question.binding.caller.clone(),
+                server: intent.question.binding.server.clone(),
+                tool: intent.question.binding.tool.clone(),
+                class: intent.question.classified.class,
+                digest,
+                definition: intent.question.binding.definition,
+                least: intent.question.least,
+                rule: intent.question.rule.clone(),
+            },
+            now,
+        );
+        intent
+    }
+
+    /// Gives the agent a fresh handle; an earlier one is dead from here on.
+    ///
+    /// # Errors
+    /// When the question is no longer open.
+    pub fn issue_token(&mut self, hash: ConfirmTokenHash, now: Timestamp) -> Result<(), Refusal> {
+        self.notice_expiry(now);
+        match self.state {
+            State::Pending => {
+                self.token = Some(hash);
+                self.token_by = Some(now + self.question.times.token);
+                // Asking again is asking anew: the human's time starts again too.
+                self.decide_by = now + self.question.times.decide;
+                self.note(AuditEvent::TokenIssued, now);
+                Ok(())
+            }
+            State::Approved
+            | State::Running
+            | State::Done(_)
+            | State::Unknown
+            | State::Resolved { .. }
+            | State::Denied
+            | State::Expired
+            | State::Cancelled
+            | State::Superseded
+            | State::Voided => Err(self.ending()),
+        }
+    }
+
+    /// Records a yes by somebody who saw exactly this.
+    ///
+    /// # Errors
+    /// When the question is closed, something else was seen, or the proof is too weak.
+    pub fn approve(&mut self, by: &Approver, seen: CallDigest, now: Timestamp) -> Result<(), Refusal> {
+        self.notice_expiry(now);
+        if self.state.after(Event::Approve).is_err() {
+            self.late_answer(by, Answer::Approve, now);
+            return Err(self.ending());
+        }
+        if seen != self.digest {
+            return Err(self.refusal(Why::ContentChanged));
+        }
+        if by.assurance < self.question.least {
+            return Err(self.refusal(Why::AssuranceTooLow { have: by.assurance, need: self.question.least }));
+        }
+        self.advance(
+            Event::Approve,
+            AuditEvent::Approved { by: by.name.clone(), assurance: by.assurance },
+            now,
+        )?;
+        self.run_by = Some(now + self.question.times.run);
+        self.decision = Some(decision(by, Answer::Approve, None, now));
+        Ok(())
+    }
+
+    /// Records a no. After a yes and before the run it withdraws the yes; after the end it is
+    /// written down and changes nothing.
+    ///
+    /// # Errors
+    /// When it comes too late to change anything.
+    pub fn deny(&mut self, by: &Approver, reason: Option<String>, now: Timestamp) -> Result<(), Refusal> {
+        self.notice_expiry(now);
+        let event = match self.state.after(Event::Deny) {
+            Ok(State::Cancelled) => AuditEvent::Cancelled { by: by.name.clone() },
+            Ok(_) => AuditEvent::Denied { by: by.name.clone(), reason: reason.clone() },
+            Err(_) => {
+                self.late_answer(by, Answer::Deny, now);
+                return Err(self.ending());
+            }
+        };
+        self.advance(Event::Deny, event, now)?;
+        self.decision = Some(decision(by, Answer::Deny, reason, now));
+        Ok(())
+    }
+
+    /// Records how the one run ended.
+    ///
+    /// # Errors
+    /// When nothing was running.
+    pub fn finish(
+        &mut self,
+        done: DoneKind,
+        result: Option<StoredResult>,
+        now: Timestamp,
+    ) -> Result<(), IllegalTransition> {
+        self.advance(Event::Finish(done), AuditEvent::Finished { outcome: done.as_str().into() }, now)?;
+        self.result = result;
+        self.handed_over = match self.awaited {
+            Awaited::Yes => true,
+            Awaited::No => false,
+        };
+        Ok(())
+    }
+
+    /// The caller gave up while it ran: the answer is stored until somebody asks for it.
+    pub const fn nobody_waits(&mut self) {
+        self.awaited = Awaited::No;
+    }
+
+    /// Admits that the answer of the one run is lost.
+    ///
+    /// # Errors
+    /// When nothing was running.
+    pub fn lose(&mut self, why: &str, now: Timestamp) -> Result<(), IllegalTransition> {
+        self.advance(Event::Lose, AuditEvent::Lost { why: why.into() }, now)
+    }
+
+    /// Settles a lost answer by a human's word.
+    ///
+    /// # Errors
+    /// When the answer is not lost.
+    pub fn resolve(&mut self, by: &str, ran: bool, now: Timestamp) -> Result<(), Refusal> {
+        self.advance(Event::Resolve { ran }, AuditEvent::Resolved { by: by.into(), ran }, now)
+            .map_err(|_| self.ending())
+    }
+
+    /// Withdraws a question, or a yes that has not run.
+    ///
+    /// # Errors
+    /// When it is too late for that.
+    pub fn cancel(&mut self, by: &str, now: Timestamp) -> Result<(), IllegalTransition> {
+        self.advance(Event::Cancel, AuditEvent::Cancelled { by: by.into() }, now)
+    }
+
+    /// Ends a question whose ground has changed: the tool's definition, or a stricter policy.
+    ///
+    /// # Errors
+    /// When it is too late for that.
+    pub fn void(&mut self, why: &str, now: Timestamp) -> Result<(), IllegalTransition> {
+        self.advance(Event::Void, AuditEvent::Voided { why: why.into() }, now)
+    }
+
+    /// Moves a question whose clock ran out to `Expired`, and says whether it did.
+    pub fn notice_expiry(&mut self, now: Timestamp) -> bool {
+        let due = match self.state {
+            State::Pending => now >= self.decide_by,
+            State::Approved => self.run_by.is_none_or(|run_by| now >= run_by),
+            State::Running
+            | State::Done(_)
+            | State::Unknown
+            | State::Resolved { .. }
+            | State::Denied
+            | State::Expired
+            | State::Cancelled
+            | State::Superseded
+            | State::Voided => false,
+        };
+        due && self.advance(Event::Expire, AuditEvent::Expired, now).is_ok()
+    }
+
+    /// Takes the audit entries of what happened since the last time.
+    pub fn take_entries(&mut self) -> Vec<AuditEntry> {
+        std::mem::take(&mut self.entries)
+    }
+
+    fn advance(&mut self, event: Event, entry: AuditEvent, now: Timestamp) -> Result<(), IllegalTransition> {
+        self.state = self.state.after(event)?;
+        self.note(entry, now);
+        Ok(())
+    }
+
+    fn note(&mut self, event: AuditEvent, now: Timestamp) {
+        self.entries.push(AuditEntry { at: now, intent: Some(self.id.clone()), event });
+    }
+
+    fn late_answer(&mut self, by: &Approver, answer: Answer, now: Timestamp) {
+        let answer = match answer {
+            Answer::Approve => "approve",
+            Answer::Deny => "deny",
+        };
+        self.note(AuditEvent::LateAnswer { by: by.name.clone(), answer: answer.into() }, now);
+    }
+
+    fn refusal(&self, why: Why) -> Refusal {
+        Refusal::from(why).about(&self.id).with_next(&self.question.next)
+    }
+
+    /// Why nothing can be decided or run any more, in the words that fit the state.
+    pub fn ending(&self) -> Refusal {
+        let why = match self.state {
+            State::Pending | State::Approved | State::Done(_) | State::Resolved { .. } => {
+                Why::AlreadyDecided { state: self.state.as_str() }
+            }
+            State::Running => Why::ExecutionInProgress,
+            State::Unknown => Why::ExecutionUnknown,
+            State::Denied => {
+                Why::Denied { reason: self.decision.as_ref().and_then(|decision| decision.reason.clone()) }
+            }
+            State::Expired => Why::Expired,
+            State::Cancelled => Why::Cancelled,
+            State::Superseded => Why::Superseded,
+            State::Voided => Why::ToolChanged,
+        };
+        self.refusal(why)
+    }
+}
+
+/// What surfaces and the ledger read off an intent.
+impl Intent {
+    /// Its id.
+    pub const fn id(&self) -> &IntentId {
+        &self.id
+    }
+
+    /// What was asked.
+    pub const fn question(&self) -> &Question {
+        &self.question
+    }
+
+    /// What a yes to it is bound to.
+    pub const fn digest(&self) -> CallDigest {
+        self.digest
+    }
+
+    /// The process that asked.
+    pub const fn asked_by(&self) -> &Asker {
+        &self.asked_by
+    }
+
+    /// Where it stands.
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// When it was opened.
+    pub const fn opened_at(&self) -> Timestamp {
+        self.opened_at
+    }
+
+    /// Until when a human may decide.
+    pub const fn decide_by(&self) -> Timestamp {
+        self.decide_by
+    }
+
+    /// Until when the yes may be used.
+    pub const fn run_by(&self) -> Option<Timestamp> {
+        self.run_by
+    }
+
+    /// The hash of the token that is valid now.
+    pub const fn token(&self) -> Option<&ConfirmTokenHash> {
+        self.token.as_ref()
+    }
+
+    /// Until when the token is valid.
+    pub const fn token_by(&self) -> Option<Timestamp> {
+        self.token_by
+    }
+
+    /// The yes or no, once there is one.
+    pub const fn decision(&self) -> Option<&Decision> {
+        self.decision.as_ref()
+    }
+
+    /// Whether the agent's own call waits for the answer.
+    pub const fn awaited(&self) -> Awaited {
+        self.awaited
+    }
+
+    /// The process that ran it.
+    pub const fn boot(&self) -> Option<&BootId> {
+        self.boot.as_ref()
+    }
+
+    /// What the server answered.
+    pub const fn result(&self) -> Option<&StoredResult> {
+        self.result.as_ref()
+    }
+
+    /// Whether the agent has had the result.
+    pub const fn handed_over(&self) -> bool {
+        self.handed_over
+    }
+}
+
+fn decision(by: &Approver, answer: Answer, reason: Option<String>, at: Timestamp) -> Decision {
+    Decision { by: by.name.clone(), surface: by.surface, assurance: by.assurance, answer, reason, at }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+//! Asking: one open question per caller and operation.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Asker, Awaited, Claim, Event, Ground, Intent, Runner, State};
+use crate::audit::AuditEvent;
+use crate::digest::{Binding, Digest, Hasher};
+use crate::id::IntentId;
+use crate::refusal::Refusal;
+use crate::token::ConfirmTokenHash;
+use crate::verdict::{Channel, Question, Standing};
+
+/// What names a slot: caller, server, method and tool.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SlotKey(pub Digest);
+
+impl SlotKey {
+    /// The slot of a call.
+    pub fn of(binding: &Binding) -> Self {
+        let mut hasher = Hasher::new("yesgate/slot/1");
+        for field in [
+            binding.caller.org.as_str(),
+            binding.caller.principal.as_str(),
+            binding.caller.client.as_str(),
+            binding.server.as_str(),
+            binding.method.as_str(),
+            binding.tool.as_str(),
+        ] {
+            hasher.field(field.as_bytes());
+        }
+        Self(hasher.finish())
+    }
+}
+
+/// The questions of one caller about one operation that still matter: open ones, results nobody
+/// has fetched, and fresh noes.
+#[derive(Debug, Default)]
+pub struct Slot {
+    intents: Vec<Intent>,
+}
+
+/// What was drawn for a question that may be opened.
+#[derive(Clone, Debug)]
+pub struct Fresh {
+    /// The id it would get.
+    pub id: IntentId,
+    /// The hash of the token it would get, where the agent may relay a yes.
+    pub token: Option<ConfirmTokenHash>,
+    /// The process that asks.
+    pub asked_by: Asker,
+}
+
+/// What comes of asking.
+#[derive(Debug)]
+#[must_use]
+pub enum Asked {
+    /// The question is open, newly or still.
+    Open(Box<Intent>),
+    /// The same call was decided before: run it, wait for it, or take its result.
+    Claimed(IntentId, Box<Claim>),
+    /// It is not asked.
+    Refused(Box<Refusal>),
+}
+
+impl Slot {
+    /// Takes the intents that the ledger holds for one slot.
+    pub const fn new(intents: Vec<Intent>) -> Self {
+        Self { intents }
+    }
+
+    /// Gives them back, changed and new ones included.
+    pub fn into_intents(self) -> Vec<Intent> {
+        self.intents
+    }
+
+    /// The intents of the slot.
+    pub fn intents(&self) -> &[Intent] {
+        &self.intents
+    }
+
+    /// The intents of the slot, to be changed.
+    pub fn intents_mut(&mut self) -> &mut [Intent] {
+        &mut self.intents
+    }
+
+    /// Asks about a call.
+    ///
+    /// H5: the same call again is the same intent with a fresh token; another call supersedes.
+    /// H7: without a yes it only ever asks again.
+    pub fn ask(&mut self, question: Question, fresh: Fresh, runner: &Runner<'_>, now: Timestamp) -> Asked {
+        for intent in &mut self.intents {
+            intent.notice_expiry(now);
+        }
+        let digest = question.binding.digest();
+        let standing = question.standing;
+        if let Some(same) =
+            self.intents.iter_mut().filter(|intent| intent.digest == digest).max_by_key(weight(now))
+            && same.stands_under(&question, now)
+            && let Some(asked) = ask_again(same, &fresh, standing, runner, now)
+        {
+            return asked;
+        }
+        for other in &mut self.intents {
+            let by = AuditEvent::Superseded { by: fresh.id.clone() };
+            // What is not open any more has nothing to be superseded.
+            if other.advance(Event::Supersede, by, now).is_err() {}
+        }
+        let mut intent = Intent::open(fresh.id, question, fresh.asked_by, now);
+        let asked = begin(&mut intent, fresh.token, standing, runner, now);
+        self.intents.push(intent);
+        asked
+    }
+}
+
+/// Of several intents for the same call, the one that speaks.
+fn weight(now: Timestamp) -> impl Fn(&&mut Intent) -> u8 {
+    move |intent| match intent.state {
+        State::Unknown => 5,
+        State::Running => 4,
+        State::Approved => 3,
+        State::Pending => 2,
+        State::Done(_) if !intent.handed_over && intent.result.is_some() => 1,
+        State::Denied if intent.cools_off(now) => 6,
+        State::Done(_)
+        | State::Resolved { .. }
+        | State::Denied
+        | State::Expired
+        | State::Cancelled
+        | State::Superseded
+        | State::Voided => 0,
+    }
+}
+
+/// Asks about a call that was asked about before. `None`: that one is over, ask anew.
+fn ask_again(
+    same: &mut Intent,
+    fresh: &Fresh,
+    standing: Option<Standing>,
+    runner: &Runner<'_>,
+    now: Timestamp,
+) -> Option<Asked> {
+    match same.state {
+        State::Pending => Some(begin(same, fresh.token, standing, runner, now)),
+        // A human's yes is released by itself; whoever repeats the call waits for that one run.
+        State::Approved => Some(Asked::Claimed(same.id.clone(), Box::new(Claim::Wait))),
+        State::Running => match same.awaited {
+            Awaited::No => Some(Asked::Claimed(same.id.clone(), Box::new(Claim::Wait))),
+            // Another call of the agent's waits for that run; this one is a call of its own.
+            Awaited::Yes => None,
+        },
+        State::Done(_) => {
+            let result = same.hand_over(now)?;
+            Some(Asked::Claimed(same.id.clone(), Box::new(Claim::Replay(result))))
+        }
+        State::Unknown => Some(Asked::Refused(Box::new(same.ending()))),
+        State::Denied if same.cools_off(now) => Some(Asked::Refused(Box::new(same.ending()))),
+        State::Denied
+        | State::Resolved { .. }
+        | State::Expired
+        | State::Cancelled
+        | State::Superseded
+        | State::Voided => None,
+    }
+}
+
+/// Puts an open question: with a standing yes it runs, else the agent gets its handle.
+fn begin(
+    intent: &mut Intent,
+    token: Option<ConfirmTokenHash>,
+    standing: Option<Standing>,
+    runner: &Runner<'_>,
+    now: Timestamp,
+) -> Asked {
+    match standing {
+        Some(Standing::TwoKeys) => {
+            let claim = intent.two_keys_yes(runner, now);
+            Asked::Claimed(intent.id.clone(), Box::new(claim))
+        }
+        None => {
+            // A question that was put away from the agent gives it no handle, however it asks again.
+            if let (Some(hash), Channel::Chat) = (token, intent.question.channel)
+                && let Err(refusal) = intent.issue_token(hash, now)
+            {
+                return Asked::Refused(Box::new(refusal));
+            }
+            Asked::Open(Box::new(intent.clone()))
+        }
+    }
+}
+
+impl Intent {
+    /// Voids an open question that the policy would now put more strictly.
+    fn stands_under(&mut self, now_asked: &Question, now: Timestamp) -> bool {
+        match self.question.ground_under(now_asked) {
+            Ground::Holds => true,
+            Ground::ToolChanged | Ground::PolicyStricter => {
+                self.void("the policy became stricter", now).is_err()
+            }
+        }
+    }
+
+    /// Whether a human's no is still fresh enough to stand for the same call.
+    fn cools_off(&self, now: Timestamp) -> bool {
+        self.decision.as_ref().is_some_and(|decision| now < decision.at + self.question.times.cool_off)
+    }
+}

@@ -1,0 +1,225 @@
+//! Claiming the one run of an intent, or the result of it.
+
+use jiff::Timestamp;
+
+use super::{Answer, Approver, Awaited, Event, Intent, State, StoredResult, Surface};
+use crate::assurance::Assurance;
+use crate::audit::AuditEvent;
+use crate::call::ToolCall;
+use crate::digest::Binding;
+use crate::id::BootId;
+use crate::permit::{Permit, PermittedCall};
+use crate::refusal::{Refusal, Why};
+use crate::verdict::Question;
+
+/// What comes of claiming an intent.
+#[derive(Debug)]
+#[must_use = "a claimed run that is dropped never runs"]
+pub enum Claim {
+    /// It is ours to run, once.
+    Run(PermittedCall),
+    /// It ran before, released by a human; this is its stored answer.
+    Replay(StoredResult),
+    /// It runs right now, released by a human; its answer will come.
+    Wait,
+    /// Neither.
+    Refused(Refusal),
+}
+
+/// The process that will run it.
+#[derive(Clone, Debug)]
+pub struct Runner<'a> {
+    /// The start of the gateway that will run it.
+    pub boot: &'a BootId,
+    /// Whether the question still stands on its ground, as the runner sees it.
+    pub ground: Ground,
+    /// Whether the agent's own call waits for the answer.
+    pub awaited: Awaited,
+}
+
+/// Whether what a question was asked under still holds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Ground {
+    /// It does.
+    Holds,
+    /// The tool is defined differently now.
+    ToolChanged,
+    /// The policy would now ask for more, or say no.
+    PolicyStricter,
+}
+
+impl Intent {
+    /// The agent brings the token back with the call: a relayed yes and the run, in one step.
+    pub fn claim_with_token(&mut self, presented: &Binding, runner: &Runner<'_>, now: Timestamp) -> Claim {
+        if let Some(field) = self.question.binding.difference(presented) {
+            if field == "tool_definition" {
+                return self.voided(Ground::ToolChanged, now);
+            }
+            return Claim::Refused(self.refusal(Why::TokenMismatch { field }));
+        }
+        self.notice_expiry(now);
+        match self.state {
+            State::Pending if self.token_by.is_none_or(|token_by| now >= token_by) => {
+                Claim::Refused(self.refusal(Why::TokenExpired))
+            }
+            State::Expired => Claim::Refused(self.refusal(Why::TokenExpired)),
+            State::Pending => self.relayed_yes(runner, "the agent, with the confirm token", now),
+            State::Approved
+            | State::Running
+            | State::Done(_)
+            | State::Unknown
+            | State::Resolved { .. }
+            | State::Denied
+            | State::Cancelled
+            | State::Superseded
+            | State::Voided => self.claim(runner, now),
+        }
+    }
+
+    /// The agent calls the approve tool: a relayed yes to the stored call, and the run.
+    pub fn claim_by_approve_tool(&mut self, runner: &Runner<'_>, now: Timestamp) -> Claim {
+        self.notice_expiry(now);
+        match self.state {
+            State::Pending => self.relayed_yes(runner, "the agent, with the approve tool", now),
+            State::Approved
+            | State::Running
+            | State::Done(_)
+            | State::Unknown
+            | State::Resolved { .. }
+            | State::Denied
+            | State::Expired
+            | State::Cancelled
+            | State::Superseded
+            | State::Voided => self.claim(runner, now),
+        }
+    }
+
+    /// Claims the run of an approved intent, or the result of one that a human released.
+    pub fn claim(&mut self, runner: &Runner<'_>, now: Timestamp) -> Claim {
+        self.notice_expiry(now);
+        match self.state {
+            State::Approved => match self.redeem(runner, now) {
+                Ok(permitted) => Claim::Run(permitted),
+                Err(refusal) => Claim::Refused(refusal),
+            },
+            State::Running => match self.awaited {
+                Awaited::Yes => Claim::Refused(self.refusal(Why::TokenInvalid)),
+                Awaited::No => Claim::Wait,
+            },
+            State::Done(_) => self
+                .hand_over(now)
+                .map_or_else(|| Claim::Refused(self.refusal(Why::TokenInvalid)), Claim::Replay),
+            State::Resolved { .. } => Claim::Refused(self.refusal(Why::TokenInvalid)),
+            State::Pending
+            | State::Unknown
+            | State::Denied
+            | State::Expired
+            | State::Cancelled
+            | State::Superseded
+            | State::Voided => Claim::Refused(self.ending()),
+        }
+    }
+
+    /// Spends the yes: the one conditional step after which the call may leave, and the only
+    /// place where a consent becomes a [`PermittedCall`].
+    ///
+    /// # Errors
+    /// When there is no yes, it is too old or too weak, or its ground has changed.
+    pub fn redeem(&mut self, runner: &Runner<'_>, now: Timestamp) -> Result<PermittedCall, Refusal> {
+        self.notice_expiry(now);
+        if self.state.after(Event::Redeem).is_err() {
+            return Err(self.ending());
+        }
+        match runner.ground {
+            Ground::Holds => {}
+            Ground::ToolChanged | Ground::PolicyStricter => return Err(self.void_for(runner.ground, now)),
+        }
+        // The proof is looked at again here, where it lets something run.
+        let Some(decision) = self.decision.as_ref().filter(|decision| decision.answer == Answer::Approve)
+        else {
+            return Err(self.ending());
+        };
+        if decision.assurance < self.question.least {
+            let have = decision.assurance;
+            return Err(self.refusal(Why::AssuranceTooLow { have, need: self.question.least }));
+        }
+        self.advance(Event::Redeem, AuditEvent::Redeemed { boot: runner.boot.clone() }, now)?;
+        self.boot = Some(runner.boot.clone());
+        self.awaited = runner.awaited;
+        let call = ToolCall { binding: self.question.binding.clone() };
+        Ok(PermittedCall::new(call, Permit::Intent(self.id.clone())))
+    }
+
+    /// Hands the stored answer to the agent, once.
+    pub fn hand_over(&mut self, now: Timestamp) -> Option<StoredResult> {
+        if self.handed_over {
+            return None;
+        }
+        let result = self.result.clone()?;
+        self.handed_over = true;
+        self.note(AuditEvent::HandedOver, now);
+        Some(result)
+    }
+
+    /// Both keys are turned: recorded as the weakest of all yeses, and run.
+    pub(super) fn two_keys_yes(&mut self, runner: &Runner<'_>, now: Timestamp) -> Claim {
+        self.yes_and_run(Assurance::Asserted, runner, "both keys", now)
+    }
+
+    fn relayed_yes(&mut self, runner: &Runner<'_>, name: &str, now: Timestamp) -> Claim {
+        self.yes_and_run(Assurance::Relayed, runner, name, now)
+    }
+
+    fn yes_and_run(
+        &mut self,
+        assurance: Assurance,
+        runner: &Runner<'_>,
+        name: &str,
+        now: Timestamp,
+    ) -> Claim {
+        if runner.ground != Ground::Holds {
+            return self.voided(runner.ground, now);
+        }
+        let by = Approver { name: name.into(), surface: Surface::Agent, assurance };
+        match self.approve(&by, self.digest, now).and_then(|()| self.redeem(runner, now)) {
+            Ok(permitted) => Claim::Run(permitted),
+            Err(refusal) => Claim::Refused(refusal),
+        }
+    }
+
+    fn voided(&mut self, ground: Ground, now: Timestamp) -> Claim {
+        Claim::Refused(self.void_for(ground, now))
+    }
+
+    fn void_for(&mut self, ground: Ground, now: Timestamp) -> Refusal {
+        let (why, words) = match ground {
+            Ground::ToolChanged => (Why::ToolChanged, "the tool's definition changed"),
+            Ground::PolicyStricter => (Why::PolicyChanged, "the policy became stricter"),
+            Ground::Holds => return self.ending(),
+        };
+        match self.void(words, now) {
+            Ok(()) => self.refusal(why),
+            Err(_) => self.ending(),
+        }
+    }
+}
+
+impl From<super::IllegalTransition> for Refusal {
+    fn from(error: super::IllegalTransition) -> Self {
+        Why::AlreadyDecided { state: error.from.as_str() }.into()
+    }
+}
+
+/// Whether a stored question may still run under a verdict that was made anew.
+impl Question {
+    /// Compares with what the policy would ask now.
+    pub fn ground_under(&self, now_asked: &Self) -> Ground {
+        if now_asked.binding.definition != self.binding.definition {
+            Ground::ToolChanged
+        } else if now_asked.least > self.least || now_asked.confirm != self.confirm {
+            Ground::PolicyStricter
+        } else {
+            Ground::Holds
+        }
+    }
+}

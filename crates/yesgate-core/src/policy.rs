@@ -1,0 +1,306 @@
+//! What the operator allows: from the text of `yesgate.toml` to a verdict on one call.
+//!
+//! Rules are ordered and the first that matches decides; where none does, the tool's class does.
+//!
+//! INVARIANT: what cannot be evaluated never lets more through. A condition without an answer makes
+//! a rule that allows not match and a rule that asks or rejects match; an unreadable amount, an
+//! unreachable approver and an unreadable call are refusals.
+
+mod condition;
+mod config;
+mod consequence;
+mod error;
+mod example;
+mod glob;
+mod judge;
+mod lint;
+mod lookup;
+mod needs;
+mod profile;
+mod reader;
+mod rule;
+mod spend;
+mod template;
+mod trace;
+
+use jiff::{SignedDuration, Timestamp};
+
+use self::condition::{ConditionError, World};
+pub use self::config::{Config, ServerConfig};
+pub use self::consequence::Consequence;
+pub use self::error::ConfigError;
+pub use self::lint::{Lint, LintKind};
+pub use self::lookup::Lookup;
+pub use self::needs::Needs;
+use self::profile::Defaults;
+pub use self::profile::Profile;
+use self::rule::{OnError, Rule};
+pub use self::trace::{Answer, DecidedBy, RuleOutcome, RuleTrace, Trace};
+use crate::assurance::Assurance;
+use crate::call::{Presented, ToolCall};
+use crate::class::{Class, ClassSource, Classified, Trust};
+use crate::definition::ToolDefinition;
+use crate::digest::DefinitionDigest;
+use crate::id::{ServerName, ToolName};
+use crate::mode::Mode;
+use crate::refusal::{Refusal, Why, WireForm};
+use crate::switch::OperatorSwitch;
+use crate::token::TokenPrefix;
+use crate::verdict::Verdict;
+
+/// Everything that decides about calls. Immutable: a changed configuration is another policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    profile: Option<Profile>,
+    defaults: Defaults,
+    token_prefix: TokenPrefix,
+    token_errors: TokenErrors,
+    otherwise: Otherwise,
+    cover: Cover,
+    rules: Vec<Rule>,
+}
+
+/// What a human found when they looked at a tool.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Pin {
+    /// The definition they looked at.
+    pub definition: DefinitionDigest,
+    /// The class they gave it.
+    pub class: Class,
+}
+
+/// What is known about a call beyond the call itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The tool as its server describes it now.
+    pub definition: &'a ToolDefinition,
+    /// How far the server is believed.
+    pub trust: Trust,
+    /// What a human found about the tool, if one looked.
+    pub pin: Option<&'a Pin>,
+    /// The mode that was set for this caller, if one was.
+    pub mode: Option<Mode>,
+    /// The operator's key.
+    pub switch: OperatorSwitch,
+    /// The best proof of a human that this set-up can get.
+    pub reach: Assurance,
+    /// The time.
+    pub now: Timestamp,
+    /// What the lookup of a rule found, where one was made.
+    pub state: Option<&'a serde_json::Value>,
+}
+
+/// How errors about tokens are put on the wire (H6).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum TokenErrors {
+    Error,
+    ToolResult,
+}
+
+/// The end of the rules: what holds where none matches.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Otherwise {
+    ByClass,
+    Ask,
+    Reject,
+}
+
+/// Which tools the two keys cover (K4).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Cover {
+    NotReadOnly,
+    NotIdempotent,
+}
+
+impl Default for Policy {
+    /// The policy where there is no configuration.
+    fn default() -> Self {
+        Self {
+            profile: None,
+            defaults: Defaults::of(None),
+            token_prefix: TokenPrefix::default(),
+            token_errors: TokenErrors::Error,
+            otherwise: Otherwise::ByClass,
+            cover: Cover::NotReadOnly,
+            rules: Vec::new(),
+        }
+    }
+}
+
+impl Policy {
+    /// Says how dangerous a tool is. The first that speaks wins: a rule of the operator, a human who
+    /// looked at this very definition, the server's own words as far as they are believed.
+    pub fn classify(
+        &self,
+        server: &ServerName,
+        definition: &ToolDefinition,
+        trust: Trust,
+        pin: Option<&Pin>,
+    ) -> Classified {
+        if let Some((class, rule)) = self.class_by_rule(server, &definition.name) {
+            return Classified { class, source: ClassSource::Rule(rule.to_owned()) };
+        }
+        match pin {
+            Some(pin) if pin.definition == definition.digest => {
+                Classified { class: pin.class, source: ClassSource::Pin }
+            }
+            // X5: whoever looked, looked at something else.
+            Some(_) => Classified { class: Class::Dangerous, source: ClassSource::StalePin },
+            None => definition.classify(trust),
+        }
+    }
+
+    /// The mode a call is made in: its own wish, else what was set for the caller, else the
+    /// configuration's. A wish may only be lower.
+    ///
+    /// # Errors
+    /// When the call wishes for more than is in force (M6).
+    pub fn mode_of(&self, presented: &Presented, set: Option<Mode>) -> Result<Mode, Refusal> {
+        let mode = set.unwrap_or(self.defaults.mode);
+        match presented.mode {
+            Some(wished) if wished > mode => Err(Why::ModeRaise { mode, wished }.into()),
+            Some(wished) => Ok(wished),
+            None => Ok(mode),
+        }
+    }
+
+    /// Decides about one call.
+    pub fn decide(&self, call: ToolCall, presented: &Presented, facts: &Facts<'_>) -> Verdict {
+        self.judge(&call, presented, facts, &mut |_, _| {}).into_verdict(call)
+    }
+
+    /// Decides like [`Self::decide`], and says why.
+    pub fn explain(&self, call: &ToolCall, presented: &Presented, facts: &Facts<'_>) -> Trace {
+        trace::explain(self, call, presented, facts)
+    }
+
+    /// What is allowed but probably not meant, in the order of the rules.
+    pub fn lint(&self) -> Vec<Lint> {
+        lint::rules(&self.rules)
+    }
+
+    /// What happens to a tool of this class in this mode, as far as that can be said without a call.
+    pub fn consequence(
+        &self,
+        server: &ServerName,
+        definition: &ToolDefinition,
+        trust: Trust,
+        class: Class,
+        mode: Mode,
+    ) -> Consequence {
+        consequence::of(self, server, definition, trust, class, mode)
+    }
+
+    /// The profile, if one is chosen.
+    pub const fn profile(&self) -> Option<Profile> {
+        self.profile
+    }
+
+    /// The mode where nothing else was set.
+    pub const fn mode(&self) -> Mode {
+        self.defaults.mode
+    }
+
+    /// How long a call may be held open while a human is asked elsewhere.
+    pub const fn hold(&self) -> SignedDuration {
+        self.defaults.hold
+    }
+
+    /// What confirm tokens begin with.
+    pub const fn token_prefix(&self) -> &TokenPrefix {
+        &self.token_prefix
+    }
+
+    /// How a refusal is put on the wire (H6).
+    pub const fn wire_form(&self, why: &Why) -> WireForm {
+        match self.token_errors {
+            TokenErrors::Error => why.wire_form(),
+            TokenErrors::ToolResult => WireForm::ToolError,
+        }
+    }
+
+    /// The class that a rule gives a tool whatever the call is, with the rule's name.
+    fn class_by_rule(&self, server: &ServerName, tool: &ToolName) -> Option<(Class, &str)> {
+        self.rules
+            .iter()
+            .filter(|rule| rule.when.is_none() && rule.tool.matches(server, tool))
+            .find_map(|rule| Some((rule.class?, rule.name.as_str())))
+    }
+
+    /// The rule that decides about a call. `look` is told what came of each rule on the way.
+    fn first_match(&self, world: &World<'_>, look: &mut dyn FnMut(&Rule, RuleOutcome)) -> Option<Match<'_>> {
+        let subject = world.subject();
+        for (index, rule) in self.rules.iter().enumerate() {
+            if !rule.tool.matches(subject.server, subject.tool) {
+                look(rule, RuleOutcome::OtherTool);
+                continue;
+            }
+            let error = match rule.when.as_ref().map(|when| when.holds(world)) {
+                None | Some(Ok(true)) => {
+                    look(rule, RuleOutcome::Matched);
+                    None
+                }
+                Some(Ok(false)) => {
+                    look(rule, RuleOutcome::ConditionFalse);
+                    continue;
+                }
+                Some(Err(error)) => match rule.on_error() {
+                    OnError::Skip => {
+                        look(rule, RuleOutcome::SkippedOnError { error: error.to_string() });
+                        continue;
+                    }
+                    OnError::Match | OnError::Ask => {
+                        look(rule, RuleOutcome::MatchedOnError { error: error.to_string() });
+                        Some(error)
+                    }
+                },
+            };
+            return Some(Match { index, rule, error });
+        }
+        None
+    }
+}
+
+/// The rule that decides about a call, and whether it does so because its condition has no answer.
+#[derive(Debug)]
+struct Match<'p> {
+    index: usize,
+    rule: &'p Rule,
+    error: Option<ConditionError>,
+}
+
+/// The keys of the whole configuration.
+const TOP_KEYS: [&str; 9] =
+    ["profile", "mode", "token_prefix", "token_errors", "otherwise", "cover", "times", "servers", "rules"];
+const TIME_KEYS: [&str; 5] = ["token", "decide", "run", "hold", "cool_off"];
+const SERVER_KEYS: [&str; 2] = ["command", "trusted"];
+const RULE_KEYS: [&str; 15] = [
+    "name",
+    "tool",
+    "when",
+    "class",
+    "then",
+    "confirm",
+    "channel",
+    "assurance",
+    "lookup",
+    "reason",
+    "summary",
+    "next",
+    "spend",
+    "match",
+    "not_match",
+];
+const SPEND_KEYS: [&str; 3] = ["amount", "currency", "recipient"];
+const LOOKUP_KEYS: [&str; 2] = ["tool", "args"];
+const EXAMPLE_KEYS: [&str; 3] = ["tool", "args", "state"];
+
+/// The words for classes.
+const CLASSES: [(&str, Class); 3] = [
+    (Class::ReadOnly.as_str(), Class::ReadOnly),
+    (Class::SafeWrite.as_str(), Class::SafeWrite),
+    (Class::Dangerous.as_str(), Class::Dangerous),
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! `yesgate.toml` as a whole.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::error::ConfigError;
+use super::example::Example;
+use super::profile::{Defaults, LONGEST_HOLD, Profile};
+use super::reader::{Entry, Section, Source, shown};
+use super::rule::{Rule, Then};
+use super::{Cover, Lint, Otherwise, Policy, RULE_KEYS, SERVER_KEYS, TIME_KEYS, TOP_KEYS, TokenErrors};
+use crate::class::Trust;
+use crate::id::ServerName;
+use crate::mode::Mode;
+use crate::token::TokenPrefix;
+
+/// A whole configuration. The default is what holds where there is none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// What decides about calls.
+    pub policy: Policy,
+    /// The servers behind the gateway, by the operator's names.
+    pub servers: BTreeMap<ServerName, ServerConfig>,
+    /// How many examples were tried, and held.
+    pub examples: usize,
+}
+
+/// One server behind the gateway.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ServerConfig {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Whether the operator believes what the server says of its own tools.
+    pub trusted: Option<bool>,
+}
+
+impl ServerConfig {
+    /// How far the server is believed: as the operator wrote, else as the way it was started suggests.
+    pub const fn trust(&self, unless_written: Trust) -> Trust {
+        match self.trusted {
+            Some(true) => Trust::Full,
+            Some(false) => Trust::None,
+            None => unless_written,
+        }
+    }
+}
+
+impl Config {
+    /// Reads a configuration, and tries the examples in it.
+    ///
+    /// # Errors
+    /// On the first thing that is unknown, ill-typed, contradictory or untrue.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let source = Source::new(text);
+        let document = source.parse()?;
+        let top = Section::open(source, document.get_ref(), 0, &TOP_KEYS)?;
+        let servers =
+            top.entry("servers").map_or_else(|| Ok(BTreeMap::new()), |servers| parse_servers(&servers))?;
+        let mut policy = parse_settings(&top)?;
+        let mut examples = Vec::new();
+        if let Some(rules) = top.entry("rules") {
+            for (index, entry) in rules.items()?.into_iter().enumerate() {
+                let section = entry.section(&RULE_KEYS)?;
+                let rule = Rule::parse(&section, index + 1)?;
+                refuse_in_two_key(&policy, &rule, &section)?;
+                examples.extend(Example::parse_all(&section, index)?);
+                policy.rules.push(rule);
+            }
+            refuse_same_names(&policy, &rules)?;
+        }
+        for example in &examples {
+            example.try_on(&policy)?;
+        }
+        Ok(Self { policy, servers, examples: examples.len() })
+    }
+
+    /// What is allowed but probably not meant, in the rules and between rules and servers.
+    pub fn lint(&self) -> Vec<Lint> {
+        let mut lints = self.policy.lint();
+        let servers: Vec<&ServerName> = self.servers.keys().collect();
+        lints.extend(super::lint::unknown_servers(&self.policy, &servers));
+        lints.sort_by_key(Lint::line);
+        lints
+    }
+}
+
+fn parse_servers(entry: &Entry<'_>) -> Result<BTreeMap<ServerName, ServerConfig>, ConfigError> {
+    let mut servers = BTreeMap::new();
+    for entry in entry.named_entries()? {
+        let name: ServerName = entry.name().parse().map_err(|error| entry.error(format!("{error}")))?;
+        let section = entry.section(&SERVER_KEYS)?;
+        let command = section.required("command")?;
+        let words = command
+            .items()?
+            .iter()
+            .map(|word| word.text().map(str::to_owned))
+            .collect::<Result<Vec<_>, _>>()?;
+        if words.first().is_none_or(|program| program.trim().is_empty()) {
+            return Err(command
+                .error("`command` names no program")
+                .with_hint("write [\"program\", \"argument\", …]"));
+        }
+        let trusted = section.entry("trusted").map(|trusted| trusted.boolean()).transpose()?;
+        servers.insert(name, ServerConfig { command: words, trusted });
+    }
+    Ok(servers)
+}
+
+fn parse_settings(top: &Section<'_>) -> Result<Policy, ConfigError> {
+    let profile = top
+        .entry("profile")
+        .map(|name| name.word(&Profile::ALL.map(|profile| (profile.as_str(), profile))))
+        .transpose()?;
+    let mut defaults = Defaults::of(profile);
+    if let Some(mode) = top.entry("mode") {
+        defaults.mode = mode.word(&Mode::ALL.map(|mode| (mode.as_str(), mode)))?;
+    }
+    if let Some(times) = top.entry("times") {
+        parse_times(&times.section(&TIME_KEYS)?, &mut defaults)?;
+    }
+    let mut policy = Policy { profile, defaults, ..Policy::default() };
+    if let Some(prefix) = top.entry("token_prefix") {
+        policy.token_prefix = TokenPrefix::try_from(prefix.text()?.to_owned())
+            .map_err(|error| prefix.error(error.to_string()))?;
+    }
+    if let Some(form) = top.entry("token_errors") {
+        policy.token_errors =
+            form.word(&[("error", TokenErrors::Error), ("tool_result", TokenErrors::ToolResult)])?;
+    }
+    if let Some(end) = top.entry("otherwise") {
+        policy.otherwise = end.word(&[
+            ("by-class", Otherwise::ByClass),
+            ("ask", Otherwise::Ask),
+            ("reject", Otherwise::Reject),
+        ])?;
+        if profile == Some(Profile::TwoKey) && policy.otherwise == Otherwise::Ask {
+            return Err(
+                end.error("the profile `two-key` asks nobody: `otherwise` can be `by-class` or `reject`")
+            );
+        }
+    }
+    if let Some(cover) = top.entry("cover") {
+        policy.cover =
+            cover.word(&[("not_read_only", Cover::NotReadOnly), ("not_idempotent", Cover::NotIdempotent)])?;
+        if profile != Some(Profile::TwoKey) {
+            return Err(cover.error("`cover` belongs to the profile `two-key`"));
+        }
+    }
+    Ok(policy)
+}
+
+fn parse_times(section: &Section<'_>, defaults: &mut Defaults) -> Result<(), ConfigError> {
+    let token = section.entry("token").map(|time| time.duration()).transpose()?;
+    let decide = section.entry("decide").map(|time| time.duration()).transpose()?;
+    let times = &mut defaults.times;
+    match (token, decide) {
+        (Some(token), Some(decide)) if decide < token => {
+            return Err(section.required("decide")?.error("`decide` must not be shorter than `token`"));
+        }
+        (Some(token), Some(decide)) => (times.token, times.decide) = (token, decide),
+        // The one that was written holds, and the other gives way.
+        (Some(token), None) => (times.token, times.decide) = (token, times.decide.max(token)),
+        (None, Some(decide)) => (times.token, times.decide) = (times.token.min(decide), decide),
+        (None, None) => {}
+    }
+    if let Some(run) = section.entry("run") {
+        times.run = run.duration()?;
+    }
+    if let Some(cool_off) = section.entry("cool_off") {
+        times.cool_off = cool_off.duration()?;
+    }
+    if let Some(hold) = section.entry("hold") {
+        defaults.hold = hold.duration()?;
+        if defaults.hold > LONGEST_HOLD {
+            return Err(hold
+                .error("`hold` can be 45s at most")
+                .with_hint("most clients give up on a call after 60 seconds"));
+        }
+    }
+    Ok(())
+}
+
+/// K4: the gate of two keys looks at nothing but the two keys; a rule may only reject.
+fn refuse_in_two_key(policy: &Policy, rule: &Rule, section: &Section<'_>) -> Result<(), ConfigError> {
+    if policy.profile != Some(Profile::TwoKey) || (rule.then == Some(Then::Reject) && rule.class.is_none()) {
+        return Ok(());
+    }
+    let culprit = ["then", "class", "confirm"].into_iter().find_map(|key| section.entry(key));
+    let words = "the profile `two-key` has no exceptions for single tools: a rule can only reject";
+    Err(culprit
+        .map_or_else(|| section.error(words), |entry| entry.error(words))
+        .with_hint("write then = \"reject\", or choose another profile"))
+}
+
+/// Two rules of one name could not be told apart in the audit.
+fn refuse_same_names(policy: &Policy, rules: &Entry<'_>) -> Result<(), ConfigError> {
+    let mut seen = BTreeSet::new();
+    for (rule, entry) in policy.rules.iter().zip(rules.items()?) {
+        if !seen.insert(&rule.name) {
+            return Err(entry.error(format!("two rules are called `{}`", shown(&rule.name))));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! What a tool's call will need, as far as that can be said before there is one: how the tool is
+//! offered, and what the operator should know.
+
+use super::Policy;
+use super::judge::Action;
+use super::profile::Profile;
+use super::rule::Rule;
+use crate::assurance::Assurance;
+use crate::class::{Class, Trust};
+use crate::definition::ToolDefinition;
+use crate::id::ServerName;
+use crate::verdict::Channel;
+
+/// The most that a call of a tool may need.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Needs {
+    /// Nothing.
+    Nothing,
+    /// Both keys.
+    CallKey,
+    /// A human's yes that cannot come through the agent.
+    Yes,
+    /// A human's yes that the agent may bring.
+    RelayedYes,
+}
+
+impl Policy {
+    /// The most that a call of this tool may need in execute mode.
+    pub fn needs(
+        &self,
+        server: &ServerName,
+        definition: &ToolDefinition,
+        trust: Trust,
+        class: Class,
+    ) -> Needs {
+        let mut most = Needs::Nothing;
+        for rule in self.rules.iter().filter(|rule| rule.tool.matches(server, &definition.name)) {
+            let action = self.action(Some(rule.then), definition, trust, rule.class.unwrap_or(class));
+            most = most.max(self.need(action, Some(rule)));
+            if rule.is_unconditional() {
+                return most;
+            }
+        }
+        most.max(self.need(self.action(None, definition, trust, class), None))
+    }
+
+    /// Whether this policy ever puts a question to a human.
+    pub fn asks(&self) -> bool {
+        self.profile != Some(Profile::TwoKey)
+    }
+
+    /// How many rules there are.
+    pub const fn rule_count(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// What each part of the policy that asks wants as proof, by name.
+    pub fn least_assurances(&self) -> Vec<(String, Assurance)> {
+        let rules = self
+            .rules
+            .iter()
+            .filter_map(|rule| rule.assurance.map(|least| (format!("rule {}", rule.name), least)));
+        std::iter::once(("every dangerous call".to_owned(), self.defaults.least)).chain(rules).collect()
+    }
+
+    fn need(&self, action: Action, rule: Option<&Rule>) -> Needs {
+        match action {
+            Action::RunByClass | Action::RunByRule | Action::Reject => Needs::Nothing,
+            Action::TwoKeys => Needs::CallKey,
+            Action::Ask => {
+                let least = rule.and_then(|rule| rule.assurance).unwrap_or(self.defaults.least);
+                let channels = rule.map_or(&[][..], |rule| &rule.channels);
+                let chat = channels.contains(&Channel::Chat)
+                    || (channels.is_empty() && self.defaults.channel == Channel::Chat);
+                if chat && least <= Assurance::Relayed { Needs::RelayedYes } else { Needs::Yes }
+            }
+        }
+    }
+}

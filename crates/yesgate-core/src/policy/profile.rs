@@ -1,0 +1,94 @@
+//! Profiles: a few settings under a name, one for each of the designs that Yesgate keeps the
+//! promises of. A profile is data, never a second code path.
+
+use std::fmt;
+
+use jiff::SignedDuration;
+
+use crate::assurance::Assurance;
+use crate::mode::Mode;
+use crate::verdict::{Channel, Times};
+
+/// A named set of defaults.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Profile {
+    /// Ask in the conversation, and run on the second call.
+    Handshake,
+    /// Run only with the operator's key and the caller's key turned.
+    TwoKey,
+    /// Decide about money by amounts and recipients.
+    Spend,
+    /// Begin in ask mode.
+    Modes,
+    /// Begin in ask mode, and take a yes only from a signed-in person away from the agent.
+    Strict,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: [Self; 5] = [Self::Handshake, Self::TwoKey, Self::Spend, Self::Modes, Self::Strict];
+
+    /// The word used in configuration and tables.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Handshake => "handshake",
+            Self::TwoKey => "two-key",
+            Self::Spend => "spend",
+            Self::Modes => "modes",
+            Self::Strict => "strict",
+        }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// What holds where neither a rule nor a setting says otherwise.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Defaults {
+    pub(super) mode: Mode,
+    pub(super) channel: Channel,
+    /// The least proof of a human for a dangerous call.
+    pub(super) least: Assurance,
+    pub(super) times: Times,
+    /// How long a call is held open before it is answered.
+    pub(super) hold: SignedDuration,
+}
+
+impl Defaults {
+    /// The table of profiles; `None` is no configuration at all.
+    pub(super) const fn of(profile: Option<Profile>) -> Self {
+        let base = Self {
+            mode: Mode::Execute,
+            channel: Channel::Chat,
+            least: Assurance::Relayed,
+            times: times(SignedDuration::from_secs(60), SignedDuration::from_mins(30)),
+            hold: LONGEST_HOLD,
+        };
+        match profile {
+            None | Some(Profile::Handshake) => base,
+            Some(Profile::TwoKey) => Self { least: Assurance::Asserted, ..base },
+            Some(Profile::Spend) => {
+                Self { times: times(SignedDuration::from_mins(10), SignedDuration::from_mins(10)), ..base }
+            }
+            Some(Profile::Modes) => Self {
+                mode: Mode::Ask,
+                times: times(SignedDuration::from_mins(5), SignedDuration::from_mins(5)),
+                ..base
+            },
+            Some(Profile::Strict) => {
+                Self { mode: Mode::Ask, channel: Channel::OutOfBand, least: Assurance::SignedIn, ..base }
+            }
+        }
+    }
+}
+
+const fn times(token: SignedDuration, decide: SignedDuration) -> Times {
+    Times { token, decide, run: SignedDuration::from_secs(60), cool_off: SignedDuration::from_mins(10) }
+}
+
+/// Most clients give up on a call after sixty seconds.
+pub(super) const LONGEST_HOLD: SignedDuration = SignedDuration::from_secs(45);

@@ -1,0 +1,191 @@
+//! The policy, tested through the text of a configuration: what an operator writes, what comes of it.
+
+mod conditions;
+mod config;
+mod decide;
+mod defaults;
+mod explain;
+mod glob;
+mod lookup;
+mod matrix;
+mod properties;
+mod spend;
+mod two_key;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Config, Facts, Pin, Policy, Trace};
+use crate::assurance::Assurance;
+use crate::call::{CallKey, Presented, ToolCall, WishedChannel};
+use crate::class::Trust;
+use crate::definition::ToolDefinition;
+use crate::digest::Binding;
+use crate::fixture;
+use crate::json::CanonicalJson;
+use crate::mode::Mode;
+use crate::permit::Permit;
+use crate::switch::OperatorSwitch;
+use crate::verdict::{Question, Verdict};
+
+fn policy(text: &str) -> Policy {
+    match Config::parse(text) {
+        Ok(config) => config.policy,
+        Err(error) => panic!("{error} ({:?})", error.hint()),
+    }
+}
+
+/// A call with all that is known about it; the plain one is a dangerous tool in a set-up where
+/// anybody can be reached.
+#[derive(Clone, Debug)]
+struct Scene {
+    server: String,
+    definition: Value,
+    arguments: Value,
+    presented: Presented,
+    trust: Trust,
+    pin: Option<Pin>,
+    mode: Option<Mode>,
+    switch: OperatorSwitch,
+    reach: Assurance,
+    now: Timestamp,
+}
+
+/// A call of `server/tool`.
+fn call(name: &str) -> Scene {
+    let (server, tool) = name.split_once('/').unwrap();
+    Scene {
+        server: server.to_owned(),
+        definition: json!({"name": tool}),
+        arguments: json!({}),
+        presented: Presented::default(),
+        trust: Trust::Full,
+        pin: None,
+        mode: None,
+        switch: OperatorSwitch::DryRun,
+        reach: Assurance::Verified,
+        now: fixture::t(0),
+    }
+}
+
+impl Scene {
+    fn with(mut self, arguments: Value) -> Self {
+        self.arguments = arguments;
+        self
+    }
+
+    fn annotated(mut self, annotations: Value) -> Self {
+        self.definition["annotations"] = annotations;
+        self
+    }
+
+    fn read_only(self) -> Self {
+        self.annotated(json!({"readOnlyHint": true}))
+    }
+
+    fn safe_write(self) -> Self {
+        self.annotated(json!({"destructiveHint": false}))
+    }
+
+    fn wishing(mut self, mode: Mode) -> Self {
+        self.presented.mode = Some(mode);
+        self
+    }
+
+    fn wishing_channel(mut self, channel: WishedChannel) -> Self {
+        self.presented.channel = Some(channel);
+        self
+    }
+
+    fn reaching(mut self, reach: Assurance) -> Self {
+        self.reach = reach;
+        self
+    }
+
+    fn keys(mut self, switch: OperatorSwitch, key: CallKey) -> Self {
+        self.switch = switch;
+        self.presented.key = key;
+        self
+    }
+
+    fn at(mut self, time: &str) -> Self {
+        self.now = time.parse().unwrap();
+        self
+    }
+
+    fn definition(&self) -> ToolDefinition {
+        ToolDefinition::parse(&self.definition).unwrap()
+    }
+
+    fn tool_call(&self) -> ToolCall {
+        let definition = self.definition();
+        ToolCall {
+            binding: Binding {
+                server: self.server.parse().unwrap(),
+                tool: definition.name.clone(),
+                definition: definition.digest,
+                arguments: CanonicalJson::of(&self.arguments).unwrap(),
+                ..fixture::binding(&json!({}))
+            },
+        }
+    }
+
+    fn facts<'a>(&'a self, definition: &'a ToolDefinition) -> Facts<'a> {
+        Facts {
+            definition,
+            trust: self.trust,
+            pin: self.pin.as_ref(),
+            mode: self.mode,
+            switch: self.switch,
+            reach: self.reach,
+            state: None,
+            now: self.now,
+        }
+    }
+
+    fn under(&self, policy: &Policy) -> Verdict {
+        policy.decide(self.tool_call(), &self.presented, &self.facts(&self.definition()))
+    }
+
+    fn explained(&self, policy: &Policy) -> Trace {
+        policy.explain(&self.tool_call(), &self.presented, &self.facts(&self.definition()))
+    }
+
+    /// The verdict in a few words.
+    fn says(&self, policy: &Policy) -> String {
+        short(&self.under(policy))
+    }
+
+    fn question(&self, policy: &Policy) -> Question {
+        match self.under(policy) {
+            Verdict::Ask(question) => *question,
+            other @ (Verdict::Forward(_) | Verdict::Explain(_) | Verdict::Refuse(_)) => {
+                panic!("not asked: {}", short(&other))
+            }
+        }
+    }
+
+    /// What the agent is told when the call is refused.
+    fn refusal(&self, policy: &Policy) -> String {
+        match self.under(policy) {
+            Verdict::Refuse(refusal) => format!("{}: {}", refusal.why.code(), refusal.why.message()),
+            other @ (Verdict::Forward(_) | Verdict::Explain(_) | Verdict::Ask(_)) => {
+                panic!("not refused: {}", short(&other))
+            }
+        }
+    }
+}
+
+fn short(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Forward(permitted) => match permitted.permit() {
+            Permit::Class(class) => format!("runs ({class})"),
+            Permit::Rule(rule) => format!("runs (rule {rule})"),
+            Permit::Intent(_) => panic!("a policy holds no intents"),
+        },
+        Verdict::Explain(_) => "explained".to_owned(),
+        Verdict::Ask(question) if question.standing.is_some() => "runs (two keys)".to_owned(),
+        Verdict::Ask(question) => format!("asks ({}, {})", question.channel.as_str(), question.least),
+        Verdict::Refuse(refusal) => format!("refused ({})", refusal.why.code()),
+    }
+}

@@ -1,0 +1,373 @@
+//! Every way in which a call does not run, in one place: the code agents match on, what
+//! happened, and the one next step.
+//!
+//! The texts describe, they do not shout; each says that nothing ran, or that this is unknown.
+
+use serde_json::{Map, Value, json};
+
+use crate::assurance::Assurance;
+use crate::class::Class;
+use crate::id::{IntentId, ToolName};
+use crate::mode::Mode;
+use crate::render::Sanitized;
+
+/// A call that does not run, and why.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Refusal {
+    /// Why.
+    pub why: Why,
+    /// The question it belongs to, where there is one.
+    pub intent: Option<IntentId>,
+    /// Next steps that the rule declares.
+    pub next: Map<String, Value>,
+}
+
+/// The vocabulary of refusals.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Why {
+    /// There is no such token, or it was used already.
+    TokenInvalid,
+    /// There is no such question for this caller.
+    NoSuchIntent,
+    /// The token is older than it may be.
+    TokenExpired,
+    /// The token was issued for another call.
+    TokenMismatch {
+        /// The first field that differs.
+        field: &'static str,
+    },
+    /// One of the two keys is not turned.
+    DryRunPreview {
+        /// The tool.
+        tool: ToolName,
+        /// The arguments, secrets redacted.
+        preview: Value,
+    },
+    /// The mode does not allow it.
+    ModeForbids {
+        /// The tool.
+        tool: ToolName,
+        /// Its class.
+        class: Class,
+        /// The mode in force.
+        mode: Mode,
+        /// What it would do.
+        summary: Sanitized,
+    },
+    /// The caller wants a higher mode than it has.
+    ModeRaise {
+        /// The mode in force.
+        mode: Mode,
+        /// The mode wished for.
+        wished: Mode,
+    },
+    /// A rule rejects it, or could not be evaluated.
+    PolicyDenied {
+        /// Why, in the operator's words or ours.
+        reason: String,
+    },
+    /// A human said no.
+    Denied {
+        /// The human's words.
+        reason: Option<String>,
+    },
+    /// Nobody decided in time, or the yes was not used in time.
+    Expired,
+    /// A newer question for the same operation took its place.
+    Superseded,
+    /// It was withdrawn.
+    Cancelled,
+    /// Somebody decided before.
+    AlreadyDecided {
+        /// The state it is in.
+        state: &'static str,
+    },
+    /// It is running now.
+    ExecutionInProgress,
+    /// It may have run.
+    ExecutionUnknown,
+    /// The yes does not prove enough.
+    AssuranceTooLow {
+        /// What was shown.
+        have: Assurance,
+        /// What the rule needs.
+        need: Assurance,
+    },
+    /// Nobody who could decide can be reached from here.
+    NoApproverReachable {
+        /// What the rule needs.
+        need: Assurance,
+    },
+    /// The tool's definition changed after the question was asked.
+    ToolChanged,
+    /// The policy became stricter after the question was asked.
+    PolicyChanged,
+    /// What the human saw is not what is stored.
+    ContentChanged,
+    /// A human could not read all of it.
+    TooLargeToReview {
+        /// The size of what a human would have to read.
+        bytes: usize,
+    },
+    /// The ledger cannot be used now.
+    ConsentUnavailable {
+        /// What is wrong, without internals.
+        reason: &'static str,
+    },
+}
+
+/// How a refusal is put on the wire.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WireForm {
+    /// A JSON-RPC error with code −32015 (REST: 402).
+    ConsentError,
+    /// A tool result with `isError: true`, so that the model sees it.
+    ToolError,
+}
+
+impl From<Why> for Refusal {
+    fn from(why: Why) -> Self {
+        Self { why, intent: None, next: Map::new() }
+    }
+}
+
+impl Refusal {
+    /// Names the question it belongs to.
+    #[must_use]
+    pub fn about(mut self, intent: &IntentId) -> Self {
+        self.intent = Some(intent.clone());
+        self
+    }
+
+    /// Adds the next steps that a rule declares.
+    #[must_use]
+    pub fn with_next(mut self, next: &Map<String, Value>) -> Self {
+        self.next.clone_from(next);
+        self
+    }
+
+    /// The payload that is the same on every wire.
+    pub fn payload(&self) -> Map<String, Value> {
+        let mut payload = Map::new();
+        payload.insert("error".into(), self.why.code().into());
+        payload.insert("message".into(), self.why.message().into());
+        let mut details = self.next.clone();
+        self.why.add_details(&mut details);
+        payload.insert("details".into(), details.into());
+        if let Some(intent) = &self.intent {
+            payload.insert("intent_id".into(), intent.as_str().into());
+        }
+        self.why.add_top_level(&mut payload);
+        payload
+    }
+}
+
+impl Why {
+    /// The code agents match on. Part of the public contract: never change one.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::TokenInvalid | Self::NoSuchIntent => "consent_token_invalid",
+            Self::TokenExpired => "consent_token_expired",
+            Self::TokenMismatch { .. } => "consent_token_mismatch",
+            Self::DryRunPreview { .. } => "DRY_RUN_PREVIEW",
+            Self::ModeForbids { .. } | Self::ModeRaise { .. } => "mode_forbids",
+            Self::PolicyDenied { .. } => "policy_denied",
+            Self::Denied { .. } => "denied",
+            Self::Expired => "expired",
+            Self::Superseded => "superseded",
+            Self::Cancelled => "cancelled",
+            Self::AlreadyDecided { .. } => "already_decided",
+            Self::ExecutionInProgress => "execution_in_progress",
+            Self::ExecutionUnknown => "execution_unknown",
+            Self::AssuranceTooLow { .. } => "assurance_too_low",
+            Self::NoApproverReachable { .. } => "no_approver_reachable",
+            Self::ToolChanged => "tool_changed",
+            Self::PolicyChanged => "policy_denied",
+            Self::ContentChanged => "content_changed",
+            Self::TooLargeToReview { .. } => "too_large_to_review",
+            Self::ConsentUnavailable { .. } => "consent_unavailable",
+        }
+    }
+
+    /// What happened, that nothing ran (or that this is unknown), and the one next step.
+    pub fn message(&self) -> String {
+        match self {
+            Self::TokenInvalid => "The confirm token does not exist or was already used. Nothing ran. \
+                 Call the tool again without a token to ask again; the result of a call that already ran \
+                 is read with yesgate_status."
+                .into(),
+            Self::NoSuchIntent => {
+                "There is no such question for this caller. Nothing ran. Call the tool itself \
+                 to ask."
+                    .into()
+            }
+            Self::TokenExpired => "The confirm token is too old. Nothing ran. Call the tool again without a \
+                 token to get a fresh one."
+                .into(),
+            Self::TokenMismatch { field } => format!(
+                "The confirm token was issued for another call: `{field}` changed. Nothing ran. Repeat the \
+                 call exactly as it was confirmed, or call without a token to ask anew."
+            ),
+            Self::DryRunPreview { tool, .. } => {
+                format!("`{tool}` did not run; this is a preview of what it would have been called with.")
+            }
+            Self::ModeForbids { tool, class, mode, summary } => format!(
+                "In {mode} mode `{tool}` ({class}) does not run. It would do this: {summary}. Nothing ran. A \
+                 human can allow it by setting `mode = \"execute\"` in yesgate.toml and starting the gate again."
+            ),
+            Self::ModeRaise { mode, wished } => format!(
+                "This caller is in {mode} mode and asked for {wished} mode. Nothing ran. Only a human can \
+                 raise the mode, in yesgate.toml; call without `__mode` to stay in {mode} mode."
+            ),
+            Self::PolicyDenied { reason } => {
+                format!("The operator's policy does not allow this call: {reason}. Nothing ran.")
+            }
+            Self::Denied { reason: Some(reason) } => {
+                format!(
+                    "A human said no: {reason}. Nothing ran. Do not repeat this call; follow the reason given."
+                )
+            }
+            Self::Denied { reason: None } => {
+                "A human said no. Nothing ran. Do not repeat this call; ask what to do instead.".into()
+            }
+            Self::Expired => {
+                "Nobody decided in time, or the yes was not used in time. Nothing ran. Call the \
+                 tool again to ask again."
+                    .into()
+            }
+            Self::Superseded => "A newer question for the same operation took its place. Nothing ran for \
+                 this one. Use the newer question."
+                .into(),
+            Self::Cancelled => {
+                "The question was withdrawn. Nothing ran. Call the tool again to ask again.".into()
+            }
+            Self::AlreadyDecided { state } => {
+                format!("The question was decided before: it is {state}. This answer changed nothing.")
+            }
+            Self::ExecutionInProgress => {
+                "A human said yes, and the call is about to run or runs now. Read its \
+                 result with yesgate_status; do not call again."
+                    .into()
+            }
+            Self::ExecutionUnknown => "The call was sent and its answer was lost: it may or may not have \
+                 run. It is never sent again by itself. Check its effect; a human then settles it with \
+                 `yesgate resolve`."
+                .into(),
+            Self::AssuranceTooLow { have, need } => format!(
+                "This call needs a yes at level `{need}`; this one is `{have}`. Nothing ran, and the question \
+                 stays open. A human must decide where the proof is stronger."
+            ),
+            Self::NoApproverReachable { need } => format!(
+                "This call needs a yes at level `{need}`, and nobody who can give it can be reached from this \
+                 set-up. Nothing ran. The operator can see what is reachable with `yesgate doctor`."
+            ),
+            Self::ToolChanged => "The tool's definition changed after the question was asked. Nothing ran. \
+                 Call the tool again; a human will be asked about the tool as it is now."
+                .into(),
+            Self::PolicyChanged => {
+                "The operator's policy became stricter after the question was asked. Nothing \
+                 ran. Call the tool again to ask under the policy as it is now."
+                    .into()
+            }
+            Self::ContentChanged => "What was looked at is not what is stored now. Nothing ran. Look at the \
+                 question again and decide on that."
+                .into(),
+            Self::TooLargeToReview { bytes } => format!(
+                "The call is too large for a human to read ({bytes} bytes as shown). Nothing ran. Split it \
+                 into smaller calls."
+            ),
+            Self::ConsentUnavailable { reason } => {
+                format!("Consent cannot be asked or recorded now: {reason}. Nothing ran. Try again later.")
+            }
+        }
+    }
+
+    /// How it is put on the wire, unless the policy switches all of them to tool errors.
+    pub const fn wire_form(&self) -> WireForm {
+        match self {
+            Self::TokenInvalid
+            | Self::NoSuchIntent
+            | Self::TokenExpired
+            | Self::TokenMismatch { .. }
+            | Self::Superseded => WireForm::ConsentError,
+            Self::DryRunPreview { .. }
+            | Self::ModeForbids { .. }
+            | Self::ModeRaise { .. }
+            | Self::PolicyDenied { .. }
+            | Self::Denied { .. }
+            | Self::Expired
+            | Self::Cancelled
+            | Self::AlreadyDecided { .. }
+            | Self::ExecutionInProgress
+            | Self::ExecutionUnknown
+            | Self::AssuranceTooLow { .. }
+            | Self::NoApproverReachable { .. }
+            | Self::ToolChanged
+            | Self::PolicyChanged
+            | Self::ContentChanged
+            | Self::TooLargeToReview { .. }
+            | Self::ConsentUnavailable { .. } => WireForm::ToolError,
+        }
+    }
+
+    fn add_details(&self, details: &mut Map<String, Value>) {
+        match self {
+            Self::TokenMismatch { field } => {
+                details.insert("changed".into(), (*field).into());
+            }
+            Self::AssuranceTooLow { have, need } => {
+                details.insert("have".into(), have.as_str().into());
+                details.insert("need".into(), need.as_str().into());
+            }
+            Self::NoApproverReachable { need } => {
+                details.insert("need".into(), need.as_str().into());
+            }
+            Self::ModeForbids { mode, class, .. } => {
+                details.insert("mode".into(), mode.as_str().into());
+                details.insert("class".into(), class.as_str().into());
+            }
+            Self::ModeRaise { mode, wished } => {
+                details.insert("mode".into(), mode.as_str().into());
+                details.insert("wished".into(), wished.as_str().into());
+            }
+            Self::Denied { reason: Some(reason) } => {
+                details.insert("reason".into(), Sanitized::line(reason).to_string().into());
+            }
+            Self::TokenInvalid
+            | Self::NoSuchIntent
+            | Self::TokenExpired
+            | Self::DryRunPreview { .. }
+            | Self::PolicyDenied { .. }
+            | Self::Denied { reason: None }
+            | Self::Expired
+            | Self::Superseded
+            | Self::Cancelled
+            | Self::AlreadyDecided { .. }
+            | Self::ExecutionInProgress
+            | Self::ExecutionUnknown
+            | Self::ToolChanged
+            | Self::PolicyChanged
+            | Self::ContentChanged
+            | Self::TooLargeToReview { .. }
+            | Self::ConsentUnavailable { .. } => {}
+        }
+    }
+
+    /// K1: agents written for two keys look for these at the top.
+    fn add_top_level(&self, payload: &mut Map<String, Value>) {
+        if let Self::DryRunPreview { tool, preview } = self {
+            payload.insert("code".into(), json!("DRY_RUN_PREVIEW"));
+            payload.insert("tool".into(), tool.as_str().into());
+            payload.insert("preview".into(), preview.clone());
+            payload.insert("retriable".into(), json!(false));
+            payload.insert("recovery_hint".into(), json!(RECOVERY_HINT));
+        }
+    }
+}
+
+/// K1: the exact words, with the AND that keeps an agent from trying one key alone for ever.
+pub const RECOVERY_HINT: &str =
+    "Set MCP_DRY_RUN=false AND pass __confirm:true (or use elicitation flow) to actually execute";
+
+#[cfg(test)]
+mod tests;

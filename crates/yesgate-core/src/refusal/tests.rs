@@ -1,0 +1,89 @@
+//! The refusals as agents see them.
+
+use serde_json::{Value, json};
+
+use super::{RECOVERY_HINT, Refusal, Why, WireForm};
+use crate::assurance::Assurance;
+use crate::class::Class;
+use crate::fixture::fresh;
+use crate::mode::Mode;
+use crate::render::Sanitized;
+
+fn every_why() -> Vec<Why> {
+    let tool = || "rm".parse().unwrap();
+    vec![
+        Why::TokenInvalid,
+        Why::NoSuchIntent,
+        Why::TokenExpired,
+        Why::TokenMismatch { field: "params" },
+        Why::DryRunPreview { tool: tool(), preview: json!({"path": "/x"}) },
+        Why::ModeForbids {
+            tool: tool(),
+            class: Class::Dangerous,
+            mode: Mode::Ask,
+            summary: Sanitized::fixed("rm(path=\"/x\") on files"),
+        },
+        Why::ModeRaise { mode: Mode::Ask, wished: Mode::Execute },
+        Why::PolicyDenied { reason: "above the limit".into() },
+        Why::Denied { reason: Some("use the staging account".into()) },
+        Why::Denied { reason: None },
+        Why::Expired,
+        Why::Superseded,
+        Why::Cancelled,
+        Why::AlreadyDecided { state: "approved" },
+        Why::ExecutionInProgress,
+        Why::ExecutionUnknown,
+        Why::AssuranceTooLow { have: Assurance::Relayed, need: Assurance::Local },
+        Why::NoApproverReachable { need: Assurance::Verified },
+        Why::ToolChanged,
+        Why::PolicyChanged,
+        Why::ContentChanged,
+        Why::TooLargeToReview { bytes: 20_000 },
+        Why::ConsentUnavailable { reason: "the ledger cannot be written" },
+    ]
+}
+
+/// Each text says what happened, that nothing ran (or that it is unknown), and the next step.
+#[test]
+fn the_whole_vocabulary() {
+    let table: String =
+        every_why().iter().map(|why| format!("{}\n    {}\n", why.code(), why.message())).collect();
+    insta::assert_snapshot!(table);
+}
+
+/// H6: the same payload on every wire: error, message, details with the declared next steps, intent id.
+#[test]
+fn a_token_error_carries_the_declared_next_steps_and_the_field_that_changed() {
+    let next = json!({"upgrade": "call upgrade_plan", "increase": "ask for a limit increase"});
+    let refusal = Refusal::from(Why::TokenMismatch { field: "params" })
+        .about(&fresh(1).id)
+        .with_next(next.as_object().unwrap());
+    assert_eq!(refusal.why.wire_form(), WireForm::ConsentError);
+    insta::assert_snapshot!(serde_json::to_string_pretty(&Value::Object(refusal.payload())).unwrap());
+}
+
+/// K1: code, tool, preview, retriable and the exact recovery hint.
+#[test]
+fn a_dry_run_preview_has_the_published_fields() {
+    let why = Why::DryRunPreview { tool: "ban".parse().unwrap(), preview: json!({"user": "7"}) };
+    let payload = Refusal::from(why).payload();
+    assert_eq!(payload["code"], "DRY_RUN_PREVIEW");
+    assert_eq!(payload["tool"], "ban");
+    assert_eq!(payload["preview"], json!({"user": "7"}));
+    assert_eq!(payload["retriable"], json!(false));
+    assert_eq!(
+        RECOVERY_HINT,
+        "Set MCP_DRY_RUN=false AND pass __confirm:true (or use elicitation flow) to actually execute"
+    );
+    assert_eq!(payload["recovery_hint"], RECOVERY_HINT);
+}
+
+/// Denied, expired, unreachable and superseded never look alike.
+#[test]
+fn no_two_endings_share_their_words() {
+    let mut messages: Vec<String> = every_why().iter().map(Why::message).collect();
+    let total = messages.len();
+    messages.sort();
+    messages.dedup();
+    assert_eq!(messages.len(), total);
+}
