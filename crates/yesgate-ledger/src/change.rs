@@ -1,0 +1,108 @@
+//! A change as every store sees it: what to load, what to do with it, whom to tell.
+//!
+//! INVARIANT: what a closure returned stays inside the change until the store says that the
+//! commit is durable; if it says anything else, the value is dropped.
+
+use jiff::Timestamp;
+use tokio::sync::oneshot;
+use yesgate_core::audit::AuditEvent;
+use yesgate_core::id::{BootId, IntentId};
+use yesgate_core::intent::{Intent, SlotKey};
+use yesgate_core::token::ConfirmTokenHash;
+
+use crate::error::LedgerError;
+
+/// Which intents a change is about.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    /// None: it only writes something down.
+    Nothing,
+    /// The one with this id.
+    Intent(IntentId),
+    /// The one whose valid token has this hash.
+    Token(ConfirmTokenHash),
+    /// Those that still matter to one caller's operation.
+    Slot(SlotKey),
+    /// Some of those whose clock ran out.
+    Due,
+    /// Some of those that one process was running.
+    RunningOf(BootId),
+}
+
+/// How many intents one change of many takes at most, so that others get their turn.
+pub(crate) const CHUNK: u32 = 500;
+
+/// What a change leaves behind.
+#[derive(Debug, Default)]
+pub(crate) struct Effects {
+    /// The intents, changed or not, and new ones.
+    pub(crate) intents: Vec<Intent>,
+    /// What happened besides.
+    pub(crate) events: Vec<AuditEvent>,
+}
+
+/// A change that a store carries out.
+pub(crate) trait Change: Send {
+    /// Says what to load.
+    fn target(&self) -> &Target;
+
+    /// Does it, inside the transaction. Called once at most.
+    fn apply(&mut self, loaded: Vec<Intent>, now: Timestamp) -> Effects;
+
+    /// Says whether nobody waits for it any more; then it need not be begun.
+    fn is_abandoned(&self) -> bool;
+
+    /// Tells whoever waits, after the commit or after the failure.
+    fn settle(self: Box<Self>, committed: Result<(), LedgerError>);
+}
+
+/// A change made of a closure.
+pub(crate) struct ClosureChange<T, F> {
+    target: Target,
+    closure: Option<F>,
+    returned: Option<T>,
+    reply: oneshot::Sender<Result<T, LedgerError>>,
+}
+
+impl<T, F> ClosureChange<T, F>
+where
+    T: Send,
+    F: FnOnce(Vec<Intent>, Timestamp) -> (T, Effects) + Send,
+{
+    /// Makes the change and the place where its answer will arrive.
+    pub(crate) fn new(target: Target, closure: F) -> (Self, oneshot::Receiver<Result<T, LedgerError>>) {
+        let (reply, answer) = oneshot::channel();
+        (Self { target, closure: Some(closure), returned: None, reply }, answer)
+    }
+}
+
+impl<T, F> Change for ClosureChange<T, F>
+where
+    T: Send,
+    F: FnOnce(Vec<Intent>, Timestamp) -> (T, Effects) + Send,
+{
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn apply(&mut self, loaded: Vec<Intent>, now: Timestamp) -> Effects {
+        let Some(closure) = self.closure.take() else { return Effects::default() };
+        let (returned, effects) = closure(loaded, now);
+        self.returned = Some(returned);
+        effects
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.reply.is_closed()
+    }
+
+    fn settle(self: Box<Self>, committed: Result<(), LedgerError>) {
+        let answer = match (committed, self.returned) {
+            (Ok(()), Some(returned)) => Ok(returned),
+            (Ok(()), None) => Err(LedgerError::Closed),
+            (Err(error), _) => Err(error),
+        };
+        // Whoever asked may be gone by now; then the answer is dropped, and nothing runs.
+        drop(self.reply.send(answer));
+    }
+}

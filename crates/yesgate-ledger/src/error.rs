@@ -1,0 +1,106 @@
+//! Why the ledger could not do it.
+//!
+//! `Display` is for the operator. An agent only ever sees [`LedgerError::public_reason`].
+
+use jiff::Timestamp;
+use yesgate_core::id::IntentId;
+
+/// Why the ledger could not do it. Whatever it is: nothing may be sent on the strength of it.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum LedgerError {
+    /// Another process is writing and does not let go. A retry can help.
+    #[error("another process has kept the ledger locked for too long")]
+    Busy,
+    /// There is no room. A retry helps once there is.
+    #[error("the disk that holds the ledger is full")]
+    Full,
+    /// The disk failed. It may not be asked again: a second try can report a success that is none.
+    #[error("the disk failed under the ledger ({0}); check it and restart")]
+    Disk(String),
+    /// The file may not be written.
+    #[error("the ledger cannot be written, the file or its directory is read-only")]
+    ReadOnly,
+    /// The file or its directory cannot be used as they are.
+    #[error("{what}: {problem}")]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// What the operating system said.
+        problem: String,
+    },
+    /// The store refused a statement.
+    #[error("the ledger's store refused: {0}")]
+    Store(String),
+    /// What is stored cannot be what was written.
+    #[error("the ledger is damaged: {0}; `yesgate audit verify` tells more")]
+    Damaged(String),
+    /// The file belongs to something else.
+    #[error("the file is a database, but no ledger")]
+    NotALedger,
+    /// A newer Yesgate has written the file.
+    #[error("the ledger has schema {found}, this Yesgate knows {known}; use the newer Yesgate")]
+    NewerSchema {
+        /// The schema of the file.
+        found: i64,
+        /// The newest that we know.
+        known: i64,
+    },
+    /// The linked SQLite has known faults.
+    #[error("SQLite {found} is too old, 3.51.3 is the oldest that will do")]
+    OldStore {
+        /// The version that is linked.
+        found: &'static str,
+    },
+    /// The clock is far behind a time that was written down before.
+    #[error("the clock says {now}, but {seen} is in the ledger already; set the clock right")]
+    ClockWentBack {
+        /// What the clock says.
+        now: Timestamp,
+        /// The latest time that was written down.
+        seen: Timestamp,
+    },
+    /// Somebody changed the intent although we held the write lock.
+    #[error("`{0}` was changed by somebody else at the same time")]
+    Conflict(IntentId),
+    /// A change came without audit rows that account for it.
+    #[error("a change of `{0}` is not accounted for by its audit rows and was not stored")]
+    Unexplained(IntentId),
+    /// The code that was to change an intent panicked.
+    #[error("the code that was to change the intent failed")]
+    Panicked,
+    /// A living process uses this boot id already.
+    #[error("another process runs under the same boot id")]
+    BootInUse,
+    /// The ledger was closed.
+    #[error("the ledger is closed")]
+    Closed,
+}
+
+impl LedgerError {
+    /// What an agent may be told: no path, no statement, no name.
+    pub const fn public_reason(&self) -> &'static str {
+        match self {
+            Self::Busy => "the consent ledger is busy",
+            Self::Full => "the consent ledger has no room left",
+            Self::ClockWentBack { .. } => "the clock of the gateway went back",
+            Self::Damaged(_) => "the consent ledger is damaged",
+            Self::Disk(_)
+            | Self::ReadOnly
+            | Self::File { .. }
+            | Self::Store(_)
+            | Self::NotALedger
+            | Self::NewerSchema { .. }
+            | Self::OldStore { .. }
+            | Self::Conflict(_)
+            | Self::Unexplained(_)
+            | Self::Panicked
+            | Self::BootInUse
+            | Self::Closed => "the consent ledger cannot be used",
+        }
+    }
+
+    /// Wraps what the operating system said about a file.
+    pub(crate) fn file(what: &'static str) -> impl FnOnce(std::io::Error) -> Self {
+        move |problem| Self::File { what, problem: problem.to_string() }
+    }
+}

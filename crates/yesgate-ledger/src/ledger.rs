@@ -1,0 +1,336 @@
+//! The door to the ledger.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use yesgate_core::audit::AuditEvent;
+use yesgate_core::clock::Clock;
+use yesgate_core::digest::ServerIdentity;
+use yesgate_core::id::{BootId, IntentId, ServerName, ToolName};
+use yesgate_core::intent::{Intent, Slot, SlotKey};
+use yesgate_core::policy::Pin;
+use yesgate_core::token::ConfirmTokenHash;
+
+use crate::change::{ClosureChange, Effects, Target};
+use crate::changes::Changes;
+use crate::error::LedgerError;
+use crate::filter::Filter;
+use crate::report::{AuditRow, VerifyReport};
+use crate::sqlite::Sqlite;
+
+/// What was asked, answered and spent. A cheap handle; the last one that goes closes the ledger.
+///
+/// A call that changes something is carried out even if its future is dropped half-way, and its
+/// answer is then lost: a redeemed intent stays `Running` and never runs. So let such a call go to
+/// its end in a task of its own where the caller may vanish.
+#[derive(Clone)]
+pub struct Ledger {
+    store: Arc<Sqlite>,
+    clock: Arc<dyn Clock>,
+    boot: BootId,
+}
+
+/// What a sweep found.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Swept {
+    /// How many questions had run out of time.
+    pub expired: usize,
+    /// How many runs had lost their gateway; a human must settle them.
+    pub lost: usize,
+}
+
+impl Ledger {
+    /// Opens a ledger, or makes one that only its owner can read.
+    ///
+    /// What gateways that are gone were running is `Unknown` from here on.
+    ///
+    /// # Errors
+    /// When the file cannot be used, or should not be.
+    pub async fn open(at: &Path, clock: Arc<dyn Clock>, boot: BootId) -> Result<Self, LedgerError> {
+        let ledger = Self { store: Arc::new(Sqlite::open(at, Arc::clone(&clock)).await?), clock, boot };
+        // Before this process counts as alive: a boot id that comes back has nothing running either.
+        match ledger.lose_runs_of_the_dead().await {
+            Ok(0) => {}
+            Ok(lost) => {
+                tracing::warn!(lost, "calls were running when their gateway ended; a human must settle them")
+            }
+            // They stay as they are, which is safe; the ledger can at least be read.
+            Err(error @ (LedgerError::ClockWentBack { .. } | LedgerError::Full)) => {
+                tracing::warn!(%error, "what gateways that are gone were running could not be written down");
+            }
+            Err(error) => return Err(error),
+        }
+        ledger.store.declare_alive(&ledger.boot)?;
+        Ok(ledger)
+    }
+
+    /// Makes a ledger that lives in this process only: the same code without a file.
+    ///
+    /// # Errors
+    /// When the store cannot be used.
+    pub async fn in_memory(clock: Arc<dyn Clock>, boot: BootId) -> Result<Self, LedgerError> {
+        Ok(Self { store: Arc::new(Sqlite::in_memory(Arc::clone(&clock)).await?), clock, boot })
+    }
+
+    /// The boot of this process: what it redeems is `Unknown` once it is gone.
+    pub const fn boot(&self) -> &BootId {
+        &self.boot
+    }
+
+    /// Changes one intent inside one write transaction. `None`: there is no such intent.
+    ///
+    /// The closure gets the ledger's own time, which never goes back. What it returns leaves only
+    /// after the commit is durable. A refusal is committed too: an expiry that was noticed on the
+    /// way stays noticed.
+    ///
+    /// # Errors
+    /// When the change is not durable, for whatever reason; what the closure returned is dropped.
+    pub async fn update<T, F>(&self, id: &IntentId, closure: F) -> Result<Option<T>, LedgerError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Intent, Timestamp) -> T + Send + 'static,
+    {
+        self.update_one(Target::Intent(id.clone()), closure).await
+    }
+
+    /// Changes the intent whose valid token this is, like [`Self::update`]. `None`: no intent has
+    /// it, or has it any more.
+    ///
+    /// # Errors
+    /// When the change is not durable, for whatever reason; what the closure returned is dropped.
+    pub async fn update_by_token<T, F>(
+        &self,
+        token: &ConfirmTokenHash,
+        closure: F,
+    ) -> Result<Option<T>, LedgerError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Intent, Timestamp) -> T + Send + 'static,
+    {
+        self.update_one(Target::Token(*token), closure).await
+    }
+
+    /// Changes what still matters of one caller's operation, like [`Self::update`]: its live
+    /// intents, results of the last day that nobody fetched, and noes that still cool off.
+    ///
+    /// # Errors
+    /// When the change is not durable, for whatever reason; what the closure returned is dropped.
+    pub async fn update_slot<T, F>(&self, key: SlotKey, closure: F) -> Result<T, LedgerError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Slot, Timestamp) -> T + Send + 'static,
+    {
+        self.change(Target::Slot(key), move |loaded, now| {
+            let mut slot = Slot::new(loaded);
+            let returned = closure(&mut slot, now);
+            (returned, Effects { intents: slot.into_intents(), events: Vec::new() })
+        })
+        .await
+    }
+
+    /// Writes down something that changes no intent, such as a refusal.
+    ///
+    /// # Errors
+    /// When the row is not durable.
+    pub async fn record(&self, event: AuditEvent) -> Result<(), LedgerError> {
+        self.change(Target::Nothing, move |_, _| ((), Effects { intents: Vec::new(), events: vec![event] }))
+            .await
+    }
+
+    /// Gives one definition of a tool its class, by a human's word; an earlier pin of it is over.
+    ///
+    /// # Errors
+    /// When the pin is not durable.
+    pub async fn pin(
+        &self,
+        server: &ServerName,
+        tool: &ToolName,
+        pin: Pin,
+        by: &str,
+    ) -> Result<(), LedgerError> {
+        let Pin { definition, class } = pin;
+        // The store keeps the pin when it writes this row: there is no pin without one.
+        self.record(AuditEvent::Pinned {
+            server: server.clone(),
+            tool: tool.clone(),
+            definition,
+            class,
+            by: by.to_owned(),
+        })
+        .await
+    }
+
+    /// Lists the reviewed tools of one server.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn pins(&self, server: &ServerName) -> Result<BTreeMap<ToolName, Pin>, LedgerError> {
+        self.store.pins(server.clone()).await
+    }
+
+    /// Looks at one intent.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn intent(&self, id: &IntentId) -> Result<Option<Intent>, LedgerError> {
+        self.store.intent(id.clone()).await
+    }
+
+    /// Lists intents. One whose time ran out is listed as it was stored: [`Self::sweep`] first.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn intents(&self, filter: Filter) -> Result<Vec<Intent>, LedgerError> {
+        self.store.intents(filter).await
+    }
+
+    /// Finds intents by the beginning of their id, with or without its prefix; the first few.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn find(&self, beginning: &str) -> Result<Vec<IntentId>, LedgerError> {
+        let random = beginning.strip_prefix(IntentId::PREFIX).unwrap_or(beginning);
+        self.store.find(format!("{}{}", IntentId::PREFIX, random.to_ascii_lowercase())).await
+    }
+
+    /// Lists what has a yes and waits for somebody who can reach this server, the oldest first.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn releasable(
+        &self,
+        server: &ServerName,
+        identity: &ServerIdentity,
+    ) -> Result<Vec<IntentId>, LedgerError> {
+        self.store.releasable(server.clone(), *identity).await
+    }
+
+    /// Whether a question about this server is open, or has a yes that has not run.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn any_open(
+        &self,
+        server: &ServerName,
+        identity: &ServerIdentity,
+    ) -> Result<bool, LedgerError> {
+        self.store.any_open(server.clone(), *identity).await
+    }
+
+    /// The present moment, by the clock that the ledger goes by.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Begins to listen for commits: at once for those of this process, within 200 ms for those of
+    /// others. Nothing is looked for while nobody listens.
+    pub fn changes(&self) -> Changes {
+        self.store.changes()
+    }
+
+    /// Reads rows of the audit trail, beginning with the given number.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn audit(&self, from: u64, limit: u32) -> Result<Vec<AuditRow>, LedgerError> {
+        self.store.audit(from, limit).await
+    }
+
+    /// Reads the last rows of the audit trail, the oldest of them first.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn audit_last(&self, count: u32) -> Result<Vec<AuditRow>, LedgerError> {
+        self.store.audit_last(count).await
+    }
+
+    /// Checks that the audit trail is whole, and that every intent and pin is what it says.
+    ///
+    /// Whoever may write the file can also write a new trail that fits; to notice that, keep
+    /// [`VerifyReport::head`] elsewhere.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read at all; what is wrong with it stands in the report.
+    pub async fn verify(&self) -> Result<VerifyReport, LedgerError> {
+        self.store.verify().await
+    }
+
+    /// Expires what is due, and admits what was lost with gateways that are gone.
+    ///
+    /// # Errors
+    /// When a change is not durable; those before it are.
+    pub async fn sweep(&self) -> Result<Swept, LedgerError> {
+        let lost = self.lose_runs_of_the_dead().await?;
+        let expired = self.change_all(Target::Due, |intent, now| intent.notice_expiry(now)).await?;
+        Ok(Swept { expired, lost })
+    }
+
+    async fn lose_runs_of_the_dead(&self) -> Result<usize, LedgerError> {
+        let Some(boots) = self.store.boots() else { return Ok(0) };
+        let mut lost = 0;
+        for boot in self.store.running_boots().await? {
+            if boots.is_over(&boot)? {
+                lost += self
+                    .change_all(Target::RunningOf(boot), |intent, now| {
+                        intent.lose("the gateway that ran it ended", now).is_ok()
+                    })
+                    .await?;
+            }
+        }
+        boots.forget_those_over()?;
+        Ok(lost)
+    }
+
+    /// Changes many intents, some at a time, and counts those for which it was done.
+    async fn change_all(
+        &self,
+        target: Target,
+        change: fn(&mut Intent, Timestamp) -> bool,
+    ) -> Result<usize, LedgerError> {
+        let mut total = 0;
+        loop {
+            let done = self
+                .change(target.clone(), move |mut intents, now| {
+                    let done =
+                        intents.iter_mut().filter_map(|intent| change(intent, now).then_some(())).count();
+                    (done, Effects { intents, events: Vec::new() })
+                })
+                .await?;
+            total += done;
+            if done == 0 {
+                return Ok(total);
+            }
+        }
+    }
+
+    async fn update_one<T, F>(&self, target: Target, closure: F) -> Result<Option<T>, LedgerError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Intent, Timestamp) -> T + Send + 'static,
+    {
+        self.change(target, move |mut loaded, now| {
+            let returned = loaded.first_mut().map(|intent| closure(intent, now));
+            (returned, Effects { intents: loaded, events: Vec::new() })
+        })
+        .await
+    }
+
+    async fn change<T, F>(&self, target: Target, closure: F) -> Result<T, LedgerError>
+    where
+        T: Send + 'static,
+        F: FnOnce(Vec<Intent>, Timestamp) -> (T, Effects) + Send + 'static,
+    {
+        let (change, answer) = ClosureChange::new(target, closure);
+        self.store.submit(Box::new(change)).await?;
+        answer.await.map_err(|_| LedgerError::Closed)?
+    }
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,26 @@
+//! The memory of Yesgate: what was asked, answered and spent, and the chain that proves it.
+//!
+//! Invariants:
+//! - An intent changes only inside [`Ledger::update`] and its siblings: one write transaction,
+//!   with the audit rows of the change in it, and durable before anything leaves.
+//! - A redeemed intent is never redeemable again: not after a crash, a restart, another process
+//!   on the same file, or a turned clock.
+//! - An error means that nothing was changed as far as the caller may rely on it: what the closure
+//!   returned is dropped, so nothing runs.
+//! - Nothing of the store that is used can be seen from outside; another one can join.
+
+mod boots;
+mod change;
+mod changes;
+mod error;
+mod filter;
+mod ledger;
+mod report;
+mod sqlite;
+mod told;
+
+pub use self::changes::Changes;
+pub use self::error::LedgerError;
+pub use self::filter::Filter;
+pub use self::ledger::{Ledger, Swept};
+pub use self::report::{AuditRow, Fault, VerifyReport};

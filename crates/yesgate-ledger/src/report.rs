@@ -1,0 +1,148 @@
+//! What can be read off the audit trail, and what may be wrong with it.
+
+use std::fmt;
+
+use yesgate_core::audit::AuditEntry;
+use yesgate_core::digest::Digest;
+use yesgate_core::id::{IntentId, ServerName, ToolName};
+
+use crate::error::LedgerError;
+
+/// One row of the audit trail.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct AuditRow {
+    /// Its number; the first is 1 and none is left out.
+    pub sequence: u64,
+    /// Its exact text: canonical JSON of an [`AuditEntry`].
+    pub body: String,
+    /// The hash over the row before it, its number and its text.
+    pub hash: Digest,
+}
+
+impl AuditRow {
+    /// Reads the text.
+    ///
+    /// # Errors
+    /// When it is not the text of an entry.
+    pub fn entry(&self) -> Result<AuditEntry, LedgerError> {
+        serde_json::from_str(&self.body)
+            .map_err(|_| LedgerError::Damaged(format!("audit row {} cannot be read", self.sequence)))
+    }
+}
+
+/// What [`crate::Ledger::verify`] found.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct VerifyReport {
+    /// How many audit rows there are.
+    pub rows: u64,
+    /// How many intents there are.
+    pub intents: u64,
+    /// The hash of the last row: whoever keeps it elsewhere can tell later that nothing before it changed.
+    pub head: Digest,
+    /// What is wrong; empty when all is well, and no longer than [`VerifyReport::MOST_FAULTS`].
+    pub faults: Vec<Fault>,
+}
+
+impl VerifyReport {
+    /// After so many faults nobody needs to hear of more.
+    pub const MOST_FAULTS: usize = 100;
+
+    /// Whether everything fits together.
+    pub fn is_sound(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    /// Notes a fault, unless there are too many already.
+    pub(crate) fn find(&mut self, fault: Fault) {
+        if self.faults.len() < Self::MOST_FAULTS {
+            self.faults.push(fault);
+        }
+    }
+}
+
+/// One thing that does not fit.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Fault {
+    /// A row is missing before this one.
+    Gap {
+        /// The number that should have come.
+        expected: u64,
+        /// The number that came.
+        found: u64,
+    },
+    /// The hash of a row does not follow from the row before it and its text.
+    BrokenLink {
+        /// The row.
+        sequence: u64,
+    },
+    /// The text of a row is not that of an entry.
+    UnreadableRow {
+        /// The row.
+        sequence: u64,
+    },
+    /// A row says that something happened which cannot have happened then.
+    ImpossibleStep {
+        /// The row.
+        sequence: u64,
+    },
+    /// The trail ends elsewhere than the ledger remembers.
+    WrongEnd,
+    /// A stored intent cannot be read, or its parts do not fit together.
+    DamagedIntent {
+        /// Its id, as far as it can be told.
+        id: String,
+    },
+    /// A stored intent is not what its audit rows make of it.
+    IntentDiffers {
+        /// The intent.
+        id: IntentId,
+        /// Its state as stored.
+        stored: &'static str,
+        /// Its state by the audit trail, `nothing` where it knows none.
+        audited: &'static str,
+    },
+    /// The audit trail knows an intent that is not stored.
+    MissingIntent {
+        /// The intent.
+        id: IntentId,
+    },
+    /// A stored pin is not the one that was written down last.
+    PinDiffers {
+        /// The server.
+        server: ServerName,
+        /// The tool.
+        tool: ToolName,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gap { expected, found } => {
+                write!(f, "audit row {expected} should come next, but {found} does")
+            }
+            Self::BrokenLink { sequence } => {
+                write!(f, "audit row {sequence} does not follow from the one before it")
+            }
+            Self::UnreadableRow { sequence } => write!(f, "audit row {sequence} cannot be read"),
+            Self::ImpossibleStep { sequence } => {
+                write!(f, "audit row {sequence} tells of a step that was not possible then")
+            }
+            Self::WrongEnd => f.write_str("the audit trail does not end where the ledger says it does"),
+            Self::DamagedIntent { id } => write!(f, "the stored intent `{}` is damaged", id.escape_debug()),
+            Self::IntentDiffers { id, stored, audited } if stored == audited => {
+                write!(
+                    f,
+                    "`{id}` is {stored}, but its call, its yes or its gateway are not those of the audit trail"
+                )
+            }
+            Self::IntentDiffers { id, stored, audited } => {
+                write!(f, "`{id}` is stored as {stored}, the audit trail makes it {audited}")
+            }
+            Self::MissingIntent { id } => write!(f, "`{id}` is in the audit trail, but not stored"),
+            Self::PinDiffers { server, tool } => {
+                write!(f, "the pin of `{server}/{tool}` is not the one in the audit trail")
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The ledger on SQLite: one file, or none.
+//!
+//! INVARIANT: one thread of the process writes, on one connection; another one reads. Several
+//! processes may do so on one file at the same time.
+
+mod connection;
+mod fault;
+mod file;
+mod queries;
+mod rows;
+mod schema;
+mod verify;
+mod watcher;
+mod writer;
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
+
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+use yesgate_core::clock::Clock;
+use yesgate_core::digest::ServerIdentity;
+use yesgate_core::id::{BootId, IntentId, ServerName, ToolName};
+use yesgate_core::intent::Intent;
+use yesgate_core::policy::Pin;
+
+use self::fault::Fault;
+use self::writer::{Job, Writer};
+use crate::boots::{Alive, Boots};
+use crate::change::Change;
+use crate::changes::{Bell, Changes};
+use crate::error::LedgerError;
+use crate::filter::Filter;
+use crate::report::{AuditRow, VerifyReport};
+
+/// A running store.
+#[derive(Debug)]
+pub(crate) struct Sqlite {
+    writes: Option<mpsc::Sender<Job>>,
+    /// `None`: there is no file that a second connection could read, so the writer reads too.
+    reads: Option<mpsc::Sender<ReadJob>>,
+    threads: Vec<JoinHandle<()>>,
+    bell: Arc<Bell>,
+    boots: Option<Boots>,
+    alive: OnceLock<Alive>,
+}
+
+/// Something to look up, and whom to tell.
+pub(crate) type ReadJob = Box<dyn FnOnce(&Connection) + Send>;
+
+impl Sqlite {
+    /// Opens a file, or makes it.
+    pub(crate) async fn open(at: &Path, clock: Arc<dyn Clock>) -> Result<Self, LedgerError> {
+        let bell = Bell::new();
+        let (at, bell_of_writer) = (at.to_owned(), Arc::clone(&bell));
+        let set_up = move || {
+            let path = file::prepare(&at)?;
+            let boots = Boots::beside(&path)?;
+            let _gate = boots.gate()?;
+            let mut connection = connection::open(&path)?;
+            schema::migrate(&mut connection)?;
+            Ok((Writer::new(connection, clock, bell_of_writer), (path, boots)))
+        };
+        let (writes, writer, (path, boots)) = start("ledger-writer", set_up, Writer::serve).await?;
+        let to_read = path.clone();
+        let set_up = move || Ok((connection::open_to_read(&to_read)?, ()));
+        let (reads, reader, ()) = start("ledger-reader", set_up, serve_reads).await?;
+        let watcher = watcher::start(path, Arc::clone(&bell))?;
+        Ok(Self {
+            writes: Some(writes),
+            reads: Some(reads),
+            threads: vec![writer, reader, watcher],
+            bell,
+            boots: Some(boots),
+            alive: OnceLock::new(),
+        })
+    }
+
+    /// Makes a store without a file.
+    pub(crate) async fn in_memory(clock: Arc<dyn Clock>) -> Result<Self, LedgerError> {
+        let bell = Bell::new();
+        let bell_of_writer = Arc::clone(&bell);
+        let set_up = move || {
+            let mut connection = connection::open_in_memory()?;
+            schema::migrate(&mut connection)?;
+            Ok((Writer::new(connection, clock, bell_of_writer), ()))
+        };
+        let (writes, writer, ()) = start("ledger-writer", set_up, Writer::serve).await?;
+        Ok(Self {
+            writes: Some(writes),
+            reads: None,
+            threads: vec![writer],
+            bell,
+            boots: None,
+            alive: OnceLock::new(),
+        })
+    }
+
+    /// Lets others see that this process lives, until the store is closed.
+    pub(crate) fn declare_alive(&self, boot: &BootId) -> Result<(), LedgerError> {
+        let Some(boots) = &self.boots else { return Ok(()) };
+        self.alive.set(boots.register(boot)?).map_err(|_| LedgerError::BootInUse)
+    }
+
+    /// The boots of all processes on this file.
+    pub(crate) const fn boots(&self) -> Option<&Boots> {
+        self.boots.as_ref()
+    }
+
+    /// Begins to listen for commits.
+    pub(crate) fn changes(&self) -> Changes {
+        self.bell.listen()
+    }
+
+    /// Hands a change to the writer.
+    pub(crate) async fn submit(&self, change: Box<dyn Change>) -> Result<(), LedgerError> {
+        let writes = self.writes.as_ref().ok_or(LedgerError::Closed)?;
+        writes.send(Job::Change(change)).await.map_err(|_| LedgerError::Closed)
+    }
+
+    pub(crate) async fn intent(&self, id: IntentId) -> Result<Option<Intent>, LedgerError> {
+        self.read(move |connection| queries::intent(connection, &id)).await
+    }
+
+    pub(crate) async fn intents(&self, filter: Filter) -> Result<Vec<Intent>, LedgerError> {
+        self.read(move |connection| queries::intents(connection, filter)).await
+    }
+
+    pub(crate) async fn find(&self, beginning: String) -> Result<Vec<IntentId>, LedgerError> {
+        self.read(move |connection| queries::find(connection, &beginning)).await
+    }
+
+    pub(crate) async fn releasable(
+        &self,
+        server: ServerName,
+        identity: ServerIdentity,
+    ) -> Result<Vec<IntentId>, LedgerError> {
+        self.read(move |connection| queries::releasable(connection, &server, &identity)).await
+    }
+
+    pub(crate) async fn any_open(
+        &self,
+        server: ServerName,
+        identity: ServerIdentity,
+    ) -> Result<bool, LedgerError> {
+        self.read(move |connection| queries::any_open(connection, &server, &identity)).await
+    }
+
+    pub(crate) async fn running_boots(&self) -> Result<Vec<BootId>, LedgerError> {
+        self.read(queries::running_boots).await
+    }
+
+    pub(crate) async fn pins(&self, server: ServerName) -> Result<BTreeMap<ToolName, Pin>, LedgerError> {
+        self.read(move |connection| queries::pins(connection, &server)).await
+    }
+
+    pub(crate) async fn audit(&self, from: u64, limit: u32) -> Result<Vec<AuditRow>, LedgerError> {
+        self.read(move |connection| queries::audit(connection, from, limit)).await
+    }
+
+    pub(crate) async fn audit_last(&self, count: u32) -> Result<Vec<AuditRow>, LedgerError> {
+        self.read(move |connection| queries::audit_last(connection, count)).await
+    }
+
+    pub(crate) async fn verify(&self) -> Result<VerifyReport, LedgerError> {
+        self.read(verify::verify).await
+    }
+
+    /// Looks something up, on the connection that never holds up the writer.
+    async fn read<T, F>(&self, look_up: F) -> Result<T, LedgerError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let job: ReadJob = Box::new(move |connection| {
+            let found = catch_unwind(AssertUnwindSafe(|| look_up(connection)))
+                .unwrap_or(Err(Fault::Ledger(LedgerError::Panicked)));
+            drop(reply.send(found.map_err(LedgerError::from)));
+        });
+        let sent = match (&self.reads, &self.writes) {
+            (Some(reads), _) => reads.send(job).await.is_ok(),
+            (None, Some(writes)) => writes.send(Job::Read(job)).await.is_ok(),
+            (None, None) => false,
+        };
+        if sent { answer.await.unwrap_or(Err(LedgerError::Closed)) } else { Err(LedgerError::Closed) }
+    }
+}
+
+impl Drop for Sqlite {
+    /// Waits for what is under way: when the last handle is gone, so are the connections, and only
+    /// then may others take this process for dead.
+    fn drop(&mut self) {
+        self.bell.close();
+        self.writes = None;
+        self.reads = None;
+        for thread in self.threads.drain(..) {
+            // The last handle may have been inside a closure that the writer ran.
+            if thread.thread().id() != thread::current().id() && thread.join().is_err() {
+                tracing::error!("a thread of the ledger had failed");
+            }
+        }
+    }
+}
+
+/// Starts a thread that sets itself up and then serves a queue; waits for the first of the two.
+async fn start<J, S, T>(
+    name: &'static str,
+    set_up: impl FnOnce() -> Result<(S, T), LedgerError> + Send + 'static,
+    serve: fn(S, mpsc::Receiver<J>),
+) -> Result<(mpsc::Sender<J>, JoinHandle<()>, T), LedgerError>
+where
+    J: Send + 'static,
+    S: 'static,
+    T: Send + 'static,
+{
+    let (sender, queue) = mpsc::channel(QUEUE);
+    let (ready, started) = oneshot::channel();
+    let body = move || match set_up() {
+        Ok((server, made)) => {
+            if ready.send(Ok(made)).is_ok() {
+                serve(server, queue);
+            }
+        }
+        Err(error) => drop(ready.send(Err(error))),
+    };
+    let thread = thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body)
+        .map_err(LedgerError::file("cannot start a thread"))?;
+    let made = started.await.unwrap_or(Err(LedgerError::Closed))?;
+    Ok((sender, thread, made))
+}
+
+fn serve_reads(connection: Connection, mut queue: mpsc::Receiver<ReadJob>) {
+    while let Some(job) = queue.blocking_recv() {
+        job(&connection);
+    }
+    connection::close(connection);
+}
+
+/// How many jobs may wait; whoever comes after that waits for its place.
+const QUEUE: usize = 1024;

@@ -1,0 +1,269 @@
+//! Intents as rows.
+
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
+use yesgate_core::digest::Digest;
+use yesgate_core::intent::{Intent, SlotKey, State};
+
+use super::fault::Fault;
+use crate::change::{CHUNK, Target};
+use crate::error::LedgerError;
+
+/// An intent as it was when it was loaded.
+#[derive(Clone, Debug)]
+pub(super) struct Loaded {
+    pub(super) intent: Intent,
+    version: i64,
+}
+
+/// Loads the intents that a change is about.
+pub(super) fn load(connection: &Connection, target: &Target, now: Timestamp) -> Result<Vec<Loaded>, Fault> {
+    match target {
+        Target::Nothing => Ok(Vec::new()),
+        Target::Intent(id) => select(connection, "id = ?1", [id.as_str()]),
+        Target::Token(hash) => select(connection, "token_hash = ?1", [hash.0.as_bytes()]),
+        Target::Slot(slot) => {
+            let matters = "slot = ?1 AND matters_until > ?2 ORDER BY number";
+            select(connection, matters, params![slot.0.as_bytes(), nanoseconds(now)])
+        }
+        Target::Due => {
+            let due = "number IN (SELECT number FROM intent WHERE state = 'pending' AND decide_by <= ?1
+                       UNION ALL SELECT number FROM intent WHERE state = 'approved' AND run_by <= ?1) LIMIT ?2";
+            select(connection, due, params![nanoseconds(now), CHUNK])
+        }
+        Target::RunningOf(boot) => {
+            select(connection, "state = 'running' AND boot = ?1 LIMIT ?2", params![boot.as_str(), CHUNK])
+        }
+    }
+}
+
+/// Selects whole intents.
+pub(super) fn select(
+    connection: &Connection,
+    condition: &str,
+    parameters: impl rusqlite::Params,
+) -> Result<Vec<Loaded>, Fault> {
+    let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE {condition}"))?;
+    let mut rows = statement.query(parameters)?;
+    let mut loaded = Vec::new();
+    while let Some(row) = rows.next()? {
+        loaded.push(read(row)?);
+    }
+    Ok(loaded)
+}
+
+/// Reads an intent, and refuses one whose parts do not fit together: what was shown, stored and
+/// digested must still be one and the same.
+pub(super) fn read(row: &Row<'_>) -> Result<Loaded, LedgerError> {
+    let (columns, version, body) = Columns::read(row)
+        .map_err(|error| LedgerError::Damaged(format!("a stored intent cannot be read ({error})")))?;
+    match serde_json::from_str::<Intent>(&body) {
+        Ok(intent)
+            if Columns::of(&intent) == columns && intent.question().binding.digest() == intent.digest() =>
+        {
+            Ok(Loaded { intent, version })
+        }
+        Ok(_) | Err(_) => {
+            let id = columns.id.escape_debug();
+            Err(LedgerError::Damaged(format!("the intent `{id}` cannot be what was stored")))
+        }
+    }
+}
+
+/// Stores a new intent.
+pub(super) fn insert(connection: &Connection, intent: &Intent, now: Timestamp) -> Result<(), Fault> {
+    let columns = Columns::of(intent);
+    connection
+        .prepare_cached(
+            "INSERT INTO intent (id, version, slot, digest, token_hash, state, server, identity, decide_by, run_by,
+                                 boot, handed_over, matters_until, body)
+             VALUES (:id, 1, :slot, :digest, :token_hash, :state, :server, :identity, :decide_by, :run_by,
+                     :boot, :handed_over, :matters_until, :body)",
+        )?
+        .execute(named_params! {
+            ":id": columns.id,
+            ":slot": columns.slot,
+            ":digest": columns.digest,
+            ":token_hash": columns.token_hash,
+            ":state": columns.state,
+            ":server": columns.server,
+            ":identity": columns.identity,
+            ":decide_by": columns.decide_by,
+            ":run_by": columns.run_by,
+            ":boot": columns.boot,
+            ":handed_over": columns.handed_over,
+            ":matters_until": matters_until(intent, now),
+            ":body": body(intent)?,
+        })?;
+    Ok(())
+}
+
+/// Stores a changed intent: one conditional write, which finds the intent as it was loaded or
+/// changes nothing and is an error. What it is bound to never changes.
+pub(super) fn update(
+    connection: &Connection,
+    before: &Loaded,
+    intent: &Intent,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let columns = Columns::of(intent);
+    let changed = connection
+        .prepare_cached(
+            "UPDATE intent
+             SET version = version + 1, token_hash = :token_hash, state = :state, decide_by = :decide_by,
+                 run_by = :run_by, boot = :boot, handed_over = :handed_over, matters_until = :matters_until,
+                 body = :body
+             WHERE id = :id AND version = :version AND state = :state_before AND digest = :digest",
+        )?
+        .execute(named_params! {
+            ":id": columns.id,
+            ":version": before.version,
+            ":state_before": before.intent.state().as_str(),
+            ":digest": columns.digest,
+            ":token_hash": columns.token_hash,
+            ":state": columns.state,
+            ":decide_by": columns.decide_by,
+            ":run_by": columns.run_by,
+            ":boot": columns.boot,
+            ":handed_over": columns.handed_over,
+            ":matters_until": matters_until(intent, now),
+            ":body": body(intent)?,
+        })?;
+    if changed == 1 { Ok(()) } else { Err(LedgerError::Conflict(intent.id().clone()).into()) }
+}
+
+/// What stands beside the body of an intent, so that it can be searched.
+#[derive(Debug, Eq, PartialEq)]
+struct Columns {
+    id: String,
+    slot: [u8; 32],
+    digest: [u8; 32],
+    token_hash: Option<[u8; 32]>,
+    state: String,
+    server: String,
+    identity: [u8; 32],
+    decide_by: i64,
+    run_by: Option<i64>,
+    boot: Option<String>,
+    handed_over: bool,
+}
+
+/// What [`Columns::read`] reads.
+pub(super) const SELECT: &str = "SELECT version, body, id, slot, digest, token_hash, state, server, identity, \
+                                 decide_by, run_by, boot, handed_over FROM intent";
+
+impl Columns {
+    fn of(intent: &Intent) -> Self {
+        let binding = &intent.question().binding;
+        Self {
+            id: intent.id().to_string(),
+            slot: *SlotKey::of(binding).0.as_bytes(),
+            digest: *intent.digest().0.as_bytes(),
+            token_hash: intent.token().map(|token| *token.0.as_bytes()),
+            state: intent.state().as_str().to_owned(),
+            server: binding.server.to_string(),
+            identity: *binding.identity.0.as_bytes(),
+            decide_by: nanoseconds(intent.decide_by()),
+            run_by: intent.run_by().map(nanoseconds),
+            boot: intent.boot().map(ToString::to_string),
+            handed_over: intent.handed_over(),
+        }
+    }
+
+    /// Reads the columns, and the version and the body with them.
+    fn read(row: &Row<'_>) -> rusqlite::Result<(Self, i64, String)> {
+        let columns = Self {
+            id: row.get(2)?,
+            slot: row.get(3)?,
+            digest: row.get(4)?,
+            token_hash: row.get(5)?,
+            state: row.get(6)?,
+            server: row.get(7)?,
+            identity: row.get(8)?,
+            decide_by: row.get(9)?,
+            run_by: row.get(10)?,
+            boot: row.get(11)?,
+            handed_over: row.get(12)?,
+        };
+        Ok((columns, row.get(0)?, row.get(1)?))
+    }
+}
+
+/// How long an intent is part of its slot, `None` once it is not.
+fn matters_until(intent: &Intent, now: Timestamp) -> Option<i64> {
+    match intent.state() {
+        State::Pending | State::Approved | State::Running | State::Unknown => Some(i64::MAX),
+        State::Done(_) if !intent.handed_over() && intent.result().is_some() => {
+            Some(nanoseconds(later(now, UNFETCHED_RESULT)))
+        }
+        State::Denied => {
+            intent.decision().map(|no| nanoseconds(later(no.at, intent.question().times.cool_off)))
+        }
+        State::Done(_)
+        | State::Resolved { .. }
+        | State::Expired
+        | State::Cancelled
+        | State::Superseded
+        | State::Voided => None,
+    }
+}
+
+fn body(intent: &Intent) -> Result<String, Fault> {
+    serde_json::to_string(intent)
+        .map_err(|_| LedgerError::Damaged(format!("`{}` cannot be written down", intent.id())).into())
+}
+
+fn later(time: Timestamp, by: SignedDuration) -> Timestamp {
+    time.checked_add(by).unwrap_or(Timestamp::MAX)
+}
+
+/// A time as it is stored. Those beyond 2262 are all the same to us.
+pub(super) fn nanoseconds(time: Timestamp) -> i64 {
+    i64::try_from(time.as_nanosecond()).unwrap_or(i64::MAX)
+}
+
+/// The number of an audit row as it is stored.
+pub(super) fn stored(sequence: u64) -> i64 {
+    i64::try_from(sequence).unwrap_or(i64::MAX)
+}
+
+/// Reads the number of an audit row from the first column. A negative one, which we never write,
+/// counts as none.
+pub(super) fn sequence(row: &Row<'_>) -> rusqlite::Result<u64> {
+    row.get(0).map(|sequence: i64| u64::try_from(sequence).unwrap_or_default())
+}
+
+/// Where the audit trail ends, and the latest time that was ever written down.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Head {
+    pub(super) sequence: u64,
+    pub(super) hash: Digest,
+    pub(super) time: Timestamp,
+}
+
+impl Head {
+    pub(super) fn load(connection: &Connection) -> Result<Self, Fault> {
+        let head = connection
+            .prepare_cached("SELECT sequence, hash, time FROM head")?
+            .query_row([], |row| Ok((sequence(row)?, row.get(1)?, row.get::<_, i64>(2)?)))
+            .optional()?;
+        let damaged = || LedgerError::Damaged("it does not know its own end".to_owned());
+        let (sequence, hash, time) = head.ok_or_else(damaged)?;
+        let time = Timestamp::from_nanosecond(i128::from(time)).map_err(|_| damaged())?;
+        Ok(Self { sequence, hash: Digest::rehydrate(hash), time })
+    }
+
+    pub(super) fn store(&self, connection: &Connection) -> Result<(), Fault> {
+        let changed = connection
+            .prepare_cached("UPDATE head SET sequence = ?1, hash = ?2, time = ?3")?
+            .execute(params![stored(self.sequence), self.hash.as_bytes(), nanoseconds(self.time)])?;
+        if changed == 1 {
+            Ok(())
+        } else {
+            Err(LedgerError::Damaged("it does not know its own end".to_owned()).into())
+        }
+    }
+}
+
+/// How long a result waits to be fetched by the same call made again.
+const UNFETCHED_RESULT: SignedDuration = SignedDuration::from_hours(24);

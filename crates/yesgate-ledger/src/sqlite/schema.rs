@@ -1,0 +1,105 @@
+//! The tables, and how an older file comes to have them.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::fault::Fault;
+use crate::error::LedgerError;
+
+/// Brings the file to our schema, whole or not at all.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), LedgerError> {
+    step(connection).map_err(LedgerError::from)
+}
+
+fn step(connection: &mut Connection) -> Result<(), Fault> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    if found > known {
+        return Err(LedgerError::NewerSchema { found, known }.into());
+    }
+    if is_foreign(&transaction, found)? {
+        return Err(LedgerError::NotALedger.into());
+    }
+    let done = usize::try_from(found).unwrap_or_default();
+    for migration in MIGRATIONS.iter().skip(done) {
+        transaction.execute_batch(migration)?;
+    }
+    if found < known {
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", known)?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Whether the file holds somebody else's tables.
+fn is_foreign(connection: &Connection, version: i64) -> Result<bool, Fault> {
+    let application: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    if application == APPLICATION_ID {
+        return Ok(false);
+    }
+    let objects: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(application != 0 || version != 0 || objects != 0)
+}
+
+/// "YESG", so that nobody's photo library becomes a ledger.
+const APPLICATION_ID: i64 = 0x5945_5347;
+
+/// The n-th one makes schema n + 1 of schema n. Never change one that was released.
+const MIGRATIONS: [&str; 1] = [
+    // Times are nanoseconds since 1970. The columns of `intent` are there to be searched; the body
+    // is the intent. `matters_until` says how long an intent is part of its slot.
+    "CREATE TABLE intent (
+         number        INTEGER PRIMARY KEY,
+         id            TEXT    NOT NULL UNIQUE,
+         version       INTEGER NOT NULL,
+         slot          BLOB    NOT NULL,
+         digest        BLOB    NOT NULL,
+         token_hash    BLOB,
+         state         TEXT    NOT NULL,
+         server        TEXT    NOT NULL,
+         identity      BLOB    NOT NULL,
+         decide_by     INTEGER NOT NULL,
+         run_by        INTEGER,
+         boot          TEXT,
+         handed_over   INTEGER NOT NULL,
+         matters_until INTEGER,
+         body          TEXT    NOT NULL
+     ) STRICT;
+     CREATE UNIQUE INDEX intent_by_token ON intent (token_hash) WHERE token_hash IS NOT NULL;
+     CREATE INDEX intent_by_slot ON intent (slot, matters_until) WHERE matters_until IS NOT NULL;
+     CREATE INDEX intent_by_state ON intent (state);
+     CREATE INDEX intent_pending_until ON intent (decide_by) WHERE state = 'pending';
+     CREATE INDEX intent_approved_until ON intent (run_by) WHERE state = 'approved';
+
+     CREATE TABLE audit (
+         sequence INTEGER PRIMARY KEY,
+         intent   TEXT REFERENCES intent (id),
+         event    TEXT NOT NULL,
+         body     TEXT NOT NULL,
+         hash     BLOB NOT NULL
+     ) STRICT;
+     -- At most once, for ever: even an intent that was set back by hand finds its first redemption.
+     CREATE UNIQUE INDEX audit_one_redemption ON audit (intent) WHERE event = 'redeemed';
+     CREATE TRIGGER audit_is_not_rewritten BEFORE UPDATE ON audit
+         BEGIN SELECT raise(ABORT, 'the audit trail is not rewritten'); END;
+     CREATE TRIGGER audit_is_not_shortened BEFORE DELETE ON audit
+         BEGIN SELECT raise(ABORT, 'the audit trail is not shortened'); END;
+
+     CREATE TABLE pin (
+         server     TEXT NOT NULL,
+         tool       TEXT NOT NULL,
+         definition BLOB NOT NULL,
+         class      TEXT NOT NULL,
+         PRIMARY KEY (server, tool)
+     ) STRICT, WITHOUT ROWID;
+
+     -- The end of the audit trail, and the latest time that was ever written down.
+     CREATE TABLE head (
+         only     INTEGER PRIMARY KEY CHECK (only = 1),
+         sequence INTEGER NOT NULL,
+         hash     BLOB    NOT NULL,
+         time     INTEGER NOT NULL
+     ) STRICT;
+     INSERT INTO head (only, sequence, hash, time) VALUES (1, 0, zeroblob(32), 0);",
+];

@@ -1,0 +1,132 @@
+//! Checking the ledger against itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::{Connection, Row};
+use yesgate_core::audit::{AuditEntry, AuditEvent, GENESIS, chain};
+use yesgate_core::digest::Digest;
+use yesgate_core::id::{IntentId, ServerName, ToolName};
+use yesgate_core::policy::Pin;
+
+use super::fault::Fault as StoreFault;
+use super::queries;
+use super::rows::{self, Head, Loaded};
+use crate::report::{Fault, VerifyReport};
+use crate::told::Told;
+
+/// Reads everything once, as of one moment.
+pub(super) fn verify(connection: &Connection) -> Result<VerifyReport, StoreFault> {
+    let snapshot = connection.unchecked_transaction()?;
+    let mut trail = Trail::default();
+    let mut report = VerifyReport { rows: 0, intents: 0, head: GENESIS, faults: Vec::new() };
+    trail.read(&snapshot, &mut report)?;
+    trail.compare_intents(&snapshot, &mut report)?;
+    trail.compare_pins(&snapshot, &mut report)?;
+    snapshot.finish()?;
+    Ok(report)
+}
+
+/// What the audit trail makes of everything.
+#[derive(Default)]
+struct Trail {
+    intents: BTreeMap<IntentId, Told>,
+    pins: BTreeMap<(ServerName, ToolName), Pin>,
+}
+
+impl Trail {
+    /// Follows the chain from the first row to the last.
+    fn read(&mut self, connection: &Connection, report: &mut VerifyReport) -> Result<(), StoreFault> {
+        let mut statement =
+            connection.prepare("SELECT sequence, body, hash, intent, event FROM audit ORDER BY sequence")?;
+        let mut rows = statement.query([])?;
+        let (mut last, mut hash) = (0_u64, GENESIS);
+        while let Some(row) = rows.next()? {
+            let sequence = rows::sequence(row)?;
+            let expected = last.saturating_add(1);
+            if sequence != expected {
+                report.find(Fault::Gap { expected, found: sequence });
+            }
+            // A text that is no text at all is caught by its hash like any other.
+            let body = row.get(1).unwrap_or_else(|_| String::new());
+            let stored = Digest::rehydrate(row.get(2).unwrap_or_default());
+            if chain(&hash, sequence, &body) != stored {
+                report.find(Fault::BrokenLink { sequence });
+            }
+            match entry(row, &body) {
+                Some(entry) => self.follow(entry, sequence, report),
+                None => report.find(Fault::UnreadableRow { sequence }),
+            }
+            (last, hash) = (sequence, stored);
+            report.rows += 1;
+        }
+        report.head = hash;
+        let head = Head::load(connection)?;
+        if head.sequence != last || head.hash != hash {
+            report.find(Fault::WrongEnd);
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, entry: AuditEntry, sequence: u64, report: &mut VerifyReport) {
+        if let Some(id) = entry.intent {
+            match Told::after(self.intents.get(&id), &entry.event) {
+                Ok(told) => drop(self.intents.insert(id, told)),
+                Err(_) => report.find(Fault::ImpossibleStep { sequence }),
+            }
+        } else if let AuditEvent::Pinned { server, tool, definition, class, .. } = entry.event {
+            self.pins.insert((server, tool), Pin { definition, class });
+        }
+    }
+
+    /// Looks for intents that are not what the trail makes of them.
+    fn compare_intents(
+        &mut self,
+        connection: &Connection,
+        report: &mut VerifyReport,
+    ) -> Result<(), StoreFault> {
+        let mut statement = connection.prepare(&format!("{} ORDER BY number", rows::SELECT))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            report.intents += 1;
+            let id: String = row.get("id").unwrap_or_default();
+            let told = id.parse().ok().and_then(|id: IntentId| self.intents.remove(&id));
+            let Ok(Loaded { intent, .. }) = rows::read(row) else {
+                report.find(Fault::DamagedIntent { id });
+                continue;
+            };
+            if told != Some(Told::of(&intent)) {
+                report.find(Fault::IntentDiffers {
+                    id: intent.id().clone(),
+                    stored: intent.state().as_str(),
+                    audited: told.map_or("nothing", |told| told.state().as_str()),
+                });
+            }
+        }
+        for id in std::mem::take(&mut self.intents).into_keys() {
+            report.find(Fault::MissingIntent { id });
+        }
+        Ok(())
+    }
+
+    /// Looks for pins that are not the ones written down last.
+    fn compare_pins(&self, connection: &Connection, report: &mut VerifyReport) -> Result<(), StoreFault> {
+        let stored = queries::all_pins(connection)?;
+        let differs = |key| self.pins.get(key) != stored.get(key);
+        let keys: BTreeSet<_> = self.pins.keys().chain(stored.keys()).collect();
+        for (server, tool) in keys.into_iter().filter(|key| differs(*key)) {
+            report.find(Fault::PinDiffers { server: server.clone(), tool: tool.clone() });
+        }
+        Ok(())
+    }
+}
+
+/// Reads a row whose columns say the same as its text.
+fn entry(row: &Row<'_>, body: &str) -> Option<AuditEntry> {
+    let (intent, event): (Option<String>, String) = (row.get(3).ok()?, row.get(4).ok()?);
+    let value: serde_json::Value = serde_json::from_str(body).ok()?;
+    if value.get("event").and_then(serde_json::Value::as_str) != Some(event.as_str()) {
+        return None;
+    }
+    let entry: AuditEntry = serde_json::from_value(value).ok()?;
+    (entry.intent.as_ref().map(IntentId::as_str) == intent.as_deref()).then_some(entry)
+}

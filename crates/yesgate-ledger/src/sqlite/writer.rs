@@ -1,0 +1,283 @@
+//! The one writer of a process, with group commit.
+//!
+//! INVARIANT: nobody hears of a change before the commit that holds it is durable. All that wait
+//! share one commit; each has a savepoint of its own, so that one that fails spoils no other.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use rusqlite::{Connection, params};
+use tokio::sync::mpsc;
+use yesgate_core::audit::{AuditEntry, AuditEvent, chain};
+use yesgate_core::clock::Clock;
+use yesgate_core::intent::{Intent, SlotKey};
+use yesgate_core::json::CanonicalJson;
+
+use super::ReadJob;
+use super::fault::Fault;
+use super::rows::{self, Head, Loaded};
+use crate::change::{Change, Target};
+use crate::changes::Bell;
+use crate::error::LedgerError;
+use crate::told::Told;
+
+/// What the writer's queue holds.
+pub(crate) enum Job {
+    /// A change.
+    Change(Box<dyn Change>),
+    /// A look-up, where there is no other connection to do it.
+    Read(ReadJob),
+}
+
+/// The one writer of a process.
+pub(super) struct Writer {
+    connection: Connection,
+    clock: Arc<dyn Clock>,
+    bell: Arc<Bell>,
+    /// Set once the disk failed: from then on nothing is written, for a second try could report a
+    /// success that is none.
+    broken: Option<LedgerError>,
+}
+
+impl Writer {
+    pub(super) const fn new(connection: Connection, clock: Arc<dyn Clock>, bell: Arc<Bell>) -> Self {
+        Self { connection, clock, bell, broken: None }
+    }
+
+    /// Works until nobody can send any more.
+    pub(super) fn serve(mut self, mut queue: mpsc::Receiver<Job>) {
+        while let Some(first) = queue.blocking_recv() {
+            let mut changes = Vec::new();
+            let mut reads = Vec::new();
+            let mut next = Some(first);
+            while let Some(job) = next {
+                match job {
+                    Job::Change(change) => changes.push(change),
+                    Job::Read(read) => reads.push(read),
+                }
+                next = if changes.len() < BATCH { queue.try_recv().ok() } else { None };
+            }
+            if !changes.is_empty() {
+                self.carry_out(changes);
+            }
+            for read in reads {
+                read(&self.connection);
+            }
+        }
+        super::connection::close(self.connection);
+    }
+
+    /// Carries out a batch, and tells everybody what became of it.
+    fn carry_out(&mut self, mut changes: Vec<Box<dyn Change>>) {
+        let committed = match &self.broken {
+            Some(error) => Err(error.clone()),
+            None => self.transact(&mut changes).map_err(|fault| self.give_up(fault)),
+        };
+        match committed {
+            Ok(outcomes) => {
+                for (change, outcome) in changes.into_iter().zip(outcomes) {
+                    change.settle(outcome);
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, changes = changes.len(), "nothing was written to the ledger");
+                for change in changes {
+                    change.settle(Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    /// Carries out a batch in one transaction; after that its outcomes are final.
+    fn transact(&self, changes: &mut [Box<dyn Change>]) -> Result<Vec<Result<(), LedgerError>>, Fault> {
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        let before = Head::load(&self.connection)?;
+        let now = self.now(&before)?;
+        let mut batch = Batch { connection: &self.connection, now, head: before, touched: Touched::No };
+        let outcomes: Vec<_> =
+            changes.iter_mut().map(|change| batch.try_one(change.as_mut())).collect::<Result<_, Fault>>()?;
+        let Batch { mut head, touched, .. } = batch;
+        // Whoever looked at an intent may have told somebody "too late": that stays true.
+        if touched == Touched::Yes {
+            head.time = now;
+        }
+        if head != before {
+            head.store(&self.connection)?;
+        }
+        // Some failures end the whole transaction; what came after them would stand alone.
+        if self.connection.is_autocommit() {
+            return Err(LedgerError::Store("the transaction ended early".to_owned()).into());
+        }
+        self.connection.execute_batch("COMMIT")?;
+        self.bell.ring_for(head.sequence);
+        Ok(outcomes)
+    }
+
+    /// The ledger's time: the clock's, but never before a time that was written down.
+    fn now(&self, head: &Head) -> Result<Timestamp, LedgerError> {
+        let now = self.clock.now();
+        if head.time.duration_since(now) > MOST_BACK {
+            return Err(LedgerError::ClockWentBack { now, seen: head.time });
+        }
+        Ok(now.max(head.time))
+    }
+
+    /// Takes back whatever a failed batch left.
+    fn give_up(&mut self, fault: Fault) -> LedgerError {
+        let error = LedgerError::from(fault);
+        if let LedgerError::Disk(_) = error {
+            self.broken = Some(error.clone());
+        }
+        if !self.connection.is_autocommit()
+            && let Err(problem) = self.connection.execute_batch("ROLLBACK")
+        {
+            self.broken = Some(LedgerError::Disk(problem.to_string()));
+        }
+        error
+    }
+}
+
+/// A transaction under way.
+struct Batch<'a> {
+    connection: &'a Connection,
+    now: Timestamp,
+    head: Head,
+    touched: Touched,
+}
+
+/// Whether any intent was looked at or any row written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Touched {
+    Yes,
+    No,
+}
+
+impl Batch<'_> {
+    /// Carries out one change, whole or not at all. The outer error: the batch is lost.
+    fn try_one(&mut self, change: &mut dyn Change) -> Result<Result<(), LedgerError>, Fault> {
+        if change.is_abandoned() {
+            return Ok(Err(LedgerError::Closed));
+        }
+        self.connection.execute_batch("SAVEPOINT change")?;
+        let head = self.head;
+        let outcome = self.one(change);
+        if outcome.is_err() {
+            self.head = head;
+            if self.connection.is_autocommit() {
+                return outcome.map(Ok);
+            }
+            self.connection.execute_batch("ROLLBACK TO change")?;
+        }
+        self.connection.execute_batch("RELEASE change")?;
+        match outcome.map_err(LedgerError::from) {
+            // The disk fails for everybody.
+            Err(error @ LedgerError::Disk(_)) => Err(error.into()),
+            outcome => Ok(outcome),
+        }
+    }
+
+    fn one(&mut self, change: &mut dyn Change) -> Result<(), Fault> {
+        let target = change.target().clone();
+        let loaded = rows::load(self.connection, &target, self.now)?;
+        if !loaded.is_empty() {
+            self.touched = Touched::Yes;
+        }
+        let intents = loaded.iter().map(|loaded| loaded.intent.clone()).collect();
+        let now = self.now;
+        let effects = catch_unwind(AssertUnwindSafe(|| change.apply(intents, now)))
+            .map_err(|_| LedgerError::Panicked)?;
+        for intent in effects.intents {
+            let before = loaded.iter().find(|loaded| loaded.intent.id() == intent.id());
+            self.store(intent, before, &target)?;
+        }
+        for event in effects.events {
+            self.append(&AuditEntry { at: now, intent: None, event })?;
+        }
+        Ok(())
+    }
+
+    /// Stores an intent together with the rows that account for its change; one that did not
+    /// change is left alone.
+    fn store(&mut self, mut intent: Intent, before: Option<&Loaded>, target: &Target) -> Result<(), Fault> {
+        let entries = intent.take_entries();
+        if entries.is_empty() && before.is_some_and(|before| before.intent == intent) {
+            return Ok(());
+        }
+        if entries.is_empty() || !accounts_for(&entries, before, &intent) || !belongs(&intent, before, target)
+        {
+            return Err(LedgerError::Unexplained(intent.id().clone()).into());
+        }
+        match before {
+            Some(before) => rows::update(self.connection, before, &intent, self.now)?,
+            None => rows::insert(self.connection, &intent, self.now)?,
+        }
+        entries.iter().try_for_each(|entry| self.append(entry))
+    }
+
+    /// Writes the next row of the audit trail.
+    fn append(&mut self, entry: &AuditEntry) -> Result<(), Fault> {
+        let unwritable = || LedgerError::Store("an audit row cannot be written down".to_owned());
+        let value = serde_json::to_value(entry).map_err(|_| unwritable())?;
+        let body = CanonicalJson::of(&value).map_err(|_| unwritable())?;
+        let event = value.get("event").and_then(serde_json::Value::as_str);
+        let sequence = self.head.sequence.checked_add(1).ok_or_else(unwritable)?;
+        let hash = chain(&self.head.hash, sequence, body.as_str());
+        self.connection
+            .prepare_cached(
+                "INSERT INTO audit (sequence, intent, event, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![
+                rows::stored(sequence),
+                entry.intent.as_ref().map(|id| id.as_str()),
+                event,
+                body.as_str(),
+                hash.as_bytes()
+            ])?;
+        if let AuditEvent::Pinned { server, tool, definition, class, .. } = &entry.event {
+            self.connection
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO pin (server, tool, definition, class) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute(params![server.as_str(), tool.as_str(), definition.0.as_bytes(), class.as_str()])?;
+        }
+        self.head.sequence = sequence;
+        self.head.hash = hash;
+        self.touched = Touched::Yes;
+        Ok(())
+    }
+}
+
+/// Whether the rows tell how the intent came to be what it is now.
+fn accounts_for(entries: &[AuditEntry], before: Option<&Loaded>, intent: &Intent) -> bool {
+    let mut told = before.map(|before| Told::of(&before.intent));
+    for entry in entries {
+        if entry.intent.as_ref() != Some(intent.id()) {
+            return false;
+        }
+        match Told::after(told.as_ref(), &entry.event) {
+            Ok(next) => told = Some(next),
+            Err(_) => return false,
+        }
+    }
+    told == Some(Told::of(intent))
+}
+
+/// Whether the intent is one that the change may touch: one that was loaded and is still about the
+/// same question, or a new one of that very slot.
+fn belongs(intent: &Intent, before: Option<&Loaded>, target: &Target) -> bool {
+    let binding = &intent.question().binding;
+    match (before, target) {
+        (Some(before), _) => before.intent.question() == intent.question(),
+        (None, Target::Slot(slot)) => SlotKey::of(binding) == *slot && binding.digest() == intent.digest(),
+        (
+            None,
+            Target::Nothing | Target::Intent(_) | Target::Token(_) | Target::Due | Target::RunningOf(_),
+        ) => false,
+    }
+}
+
+/// How many changes share a commit at most.
+const BATCH: usize = 128;
+/// How far a clock may be behind the ledger: as much as it is set back in daily life.
+const MOST_BACK: SignedDuration = SignedDuration::from_secs(5);

@@ -1,0 +1,124 @@
+//! What the audit rows of an intent tell about it.
+//!
+//! The same reading is used twice: when a change is stored, so that none gets in without rows that
+//! account for it, and when the ledger is verified, so that none got in behind our back.
+
+use yesgate_core::assurance::Assurance;
+use yesgate_core::audit::AuditEvent;
+use yesgate_core::digest::CallDigest;
+use yesgate_core::id::BootId;
+use yesgate_core::intent::{Answer, DoneKind, Event, Intent, State};
+
+/// The part of an intent that its audit rows determine.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Told {
+    state: State,
+    digest: CallDigest,
+    yes: Option<Yes>,
+    boot: Option<BootId>,
+}
+
+/// Who said the yes that stands, and how well that was proven.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Yes {
+    by: String,
+    assurance: Assurance,
+}
+
+/// The rows tell of a step that was not possible.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Impossible;
+
+impl Told {
+    /// Reads off an intent what its rows should have told.
+    pub(crate) fn of(intent: &Intent) -> Self {
+        let yes = intent
+            .decision()
+            .filter(|decision| decision.answer == Answer::Approve && keeps_yes(intent.state()))
+            .map(|decision| Yes { by: decision.by.clone(), assurance: decision.assurance });
+        Self { state: intent.state(), digest: intent.digest(), yes, boot: intent.boot().cloned() }
+    }
+
+    /// The state.
+    pub(crate) const fn state(&self) -> State {
+        self.state
+    }
+
+    /// Goes one row further; before the first there is nothing.
+    pub(crate) fn after(so_far: Option<&Self>, event: &AuditEvent) -> Result<Self, Impossible> {
+        let Some(mut told) = so_far.cloned() else { return opened(event) };
+        if let Some(step) = step(event)? {
+            told.state = told.state.after(step).map_err(|_| Impossible)?;
+        }
+        match event {
+            AuditEvent::Approved { by, assurance } => {
+                told.yes = Some(Yes { by: by.clone(), assurance: *assurance });
+            }
+            AuditEvent::Redeemed { boot } => told.boot = Some(boot.clone()),
+            AuditEvent::Opened { .. }
+            | AuditEvent::TokenIssued
+            | AuditEvent::Denied { .. }
+            | AuditEvent::Finished { .. }
+            | AuditEvent::Lost { .. }
+            | AuditEvent::Resolved { .. }
+            | AuditEvent::Expired
+            | AuditEvent::Superseded { .. }
+            | AuditEvent::Voided { .. }
+            | AuditEvent::Cancelled { .. }
+            | AuditEvent::HandedOver
+            | AuditEvent::LateAnswer { .. }
+            | AuditEvent::Refused { .. }
+            | AuditEvent::Pinned { .. } => {}
+        }
+        if !keeps_yes(told.state) {
+            told.yes = None;
+        }
+        Ok(told)
+    }
+}
+
+/// The first row of an intent can only open it.
+fn opened(event: &AuditEvent) -> Result<Told, Impossible> {
+    if let AuditEvent::Opened { digest, .. } = event {
+        Ok(Told { state: State::Pending, digest: *digest, yes: None, boot: None })
+    } else {
+        Err(Impossible)
+    }
+}
+
+/// The step of the state machine that a row stands for, where it stands for one.
+fn step(event: &AuditEvent) -> Result<Option<Event>, Impossible> {
+    match event {
+        AuditEvent::Approved { .. } => Ok(Some(Event::Approve)),
+        AuditEvent::Denied { .. } => Ok(Some(Event::Deny)),
+        AuditEvent::Redeemed { .. } => Ok(Some(Event::Redeem)),
+        AuditEvent::Finished { outcome } => [DoneKind::Ok, DoneKind::ToolError, DoneKind::NotSent]
+            .into_iter()
+            .find(|done| done.as_str() == outcome)
+            .map(|done| Some(Event::Finish(done)))
+            .ok_or(Impossible),
+        AuditEvent::Lost { .. } => Ok(Some(Event::Lose)),
+        AuditEvent::Resolved { ran, .. } => Ok(Some(Event::Resolve { ran: *ran })),
+        AuditEvent::Expired => Ok(Some(Event::Expire)),
+        AuditEvent::Superseded { .. } => Ok(Some(Event::Supersede)),
+        AuditEvent::Voided { .. } => Ok(Some(Event::Void)),
+        AuditEvent::Cancelled { .. } => Ok(Some(Event::Cancel)),
+        AuditEvent::TokenIssued | AuditEvent::HandedOver | AuditEvent::LateAnswer { .. } => Ok(None),
+        // These belong to no intent, or only to its beginning.
+        AuditEvent::Opened { .. } | AuditEvent::Refused { .. } | AuditEvent::Pinned { .. } => Err(Impossible),
+    }
+}
+
+/// Whether a yes is part of what the state means. In the other states a later no may have taken
+/// its place, which the rows tell less exactly.
+const fn keeps_yes(state: State) -> bool {
+    match state {
+        State::Approved | State::Running | State::Done(_) | State::Unknown | State::Resolved { .. } => true,
+        State::Pending
+        | State::Denied
+        | State::Expired
+        | State::Cancelled
+        | State::Superseded
+        | State::Voided => false,
+    }
+}

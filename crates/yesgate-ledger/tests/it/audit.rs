@@ -1,0 +1,186 @@
+//! The audit trail, and those who tamper with it.
+
+use serde_json::json;
+use yesgate_core::class::Class;
+use yesgate_core::intent::{DoneKind, Intent};
+use yesgate_core::policy::Pin;
+use yesgate_ledger::Ledger;
+
+use crate::support::{Place, approve, binding, deny, id, open_question, redeem};
+
+/// Two stories: one that ran, one that was refused, and a pin.
+async fn lived_in(place: &Place) -> Ledger {
+    let ledger = place.open(1).await;
+    open_question(&ledger, 1, &json!({"to": "scale"})).await;
+    approve(&ledger, &id(1)).await.unwrap();
+    drop(redeem(&ledger, &id(1)).await.unwrap().unwrap());
+    let finish = |intent: &mut Intent, now| intent.finish(DoneKind::Ok, None, now);
+    ledger.update(&id(1), finish).await.unwrap().unwrap().unwrap();
+    open_question(&ledger, 2, &json!({"to": "enterprise"})).await;
+    deny(&ledger, &id(2)).await.unwrap();
+    let pin = Pin { definition: binding("get_plan", &json!({})).definition, class: Class::Dangerous };
+    ledger.pin(&"billing".parse().unwrap(), &"get_plan".parse().unwrap(), pin, "ada").await.unwrap();
+    ledger
+}
+
+/// Tampers, and lists what is found out.
+async fn found_after(sql: &str) -> String {
+    let place = Place::new();
+    let ledger = lived_in(&place).await;
+    let before = ledger.verify().await.unwrap();
+    assert!(before.is_sound(), "{:?}", before.faults);
+    place.tamper(sql);
+    let report = ledger.verify().await.unwrap();
+    report.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// X7: the trail tells the whole story, without arguments, tokens or results.
+#[tokio::test]
+async fn the_trail_tells_the_story() {
+    let place = Place::new();
+    let ledger = lived_in(&place).await;
+    let rows = ledger.audit(1, 100).await.unwrap();
+    let story: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let entry = serde_json::to_value(row.entry().unwrap()).unwrap();
+            format!("{} {}", row.sequence, entry["event"].as_str().unwrap())
+        })
+        .collect();
+    insta::assert_snapshot!(story.join("\n"), @r"
+    1 opened
+    2 token_issued
+    3 approved
+    4 redeemed
+    5 finished
+    6 opened
+    7 token_issued
+    8 denied
+    9 pinned
+    ");
+    assert!(rows.iter().all(|row| !row.body.contains("scale")));
+    assert_eq!(ledger.audit(9, 100).await.unwrap(), rows[8..]);
+    assert_eq!(ledger.audit_last(2).await.unwrap(), rows[7..]);
+    assert_eq!(ledger.audit_last(100).await.unwrap(), rows);
+    assert_eq!(ledger.verify().await.unwrap().head, rows.last().unwrap().hash);
+}
+
+/// X7: a changed letter is found.
+#[tokio::test]
+async fn a_changed_letter_is_found() {
+    insta::assert_snapshot!(
+        found_after("UPDATE audit SET body = replace(body, 'ada at', 'eve at') WHERE sequence = 3").await, @r"
+    audit row 3 does not follow from the one before it
+    `intent_0000008000002000` is done, but its call, its yes or its gateway are not those of the audit trail
+    ");
+    insta::assert_snapshot!(
+        found_after("UPDATE audit SET body = CAST(x'ff' || body AS TEXT) WHERE sequence = 3").await, @r"
+    audit row 3 does not follow from the one before it
+    audit row 3 cannot be read
+    audit row 4 tells of a step that was not possible then
+    audit row 5 tells of a step that was not possible then
+    `intent_0000008000002000` is stored as done, the audit trail makes it pending
+    ");
+    insta::assert_snapshot!(
+        found_after("UPDATE audit SET event = 'expired' WHERE sequence = 4").await, @r"
+    audit row 4 cannot be read
+    audit row 5 tells of a step that was not possible then
+    `intent_0000008000002000` is stored as done, the audit trail makes it approved
+    ");
+}
+
+/// X7: a row that was taken out is found.
+#[tokio::test]
+async fn a_missing_row_is_found() {
+    insta::assert_snapshot!(found_after("DELETE FROM audit WHERE sequence = 2").await, @r"
+    audit row 2 should come next, but 3 does
+    audit row 3 does not follow from the one before it
+    ");
+    insta::assert_snapshot!(found_after("DELETE FROM audit WHERE sequence = 1").await, @r"
+    audit row 1 should come next, but 2 does
+    audit row 2 does not follow from the one before it
+    audit row 2 tells of a step that was not possible then
+    audit row 3 tells of a step that was not possible then
+    audit row 4 tells of a step that was not possible then
+    audit row 5 tells of a step that was not possible then
+    `intent_0000008000002000` is stored as done, the audit trail makes it nothing
+    ");
+}
+
+/// X7: rows in another order are found.
+#[tokio::test]
+async fn rows_in_another_order_are_found() {
+    let swap = "UPDATE audit SET sequence = 100 WHERE sequence = 2;
+                UPDATE audit SET sequence = 2 WHERE sequence = 3;
+                UPDATE audit SET sequence = 3 WHERE sequence = 100;";
+    insta::assert_snapshot!(found_after(swap).await, @r"
+    audit row 2 does not follow from the one before it
+    audit row 3 does not follow from the one before it
+    audit row 4 does not follow from the one before it
+    ");
+}
+
+/// X7: an end that was cut off is found by what the intents have become since, even if the ledger's
+/// own memory of the end was cut to fit.
+#[tokio::test]
+async fn a_trail_that_was_cut_off_is_found() {
+    insta::assert_snapshot!(found_after("DELETE FROM audit WHERE sequence = 9").await, @r"
+    the audit trail does not end where the ledger says it does
+    the pin of `billing/get_plan` is not the one in the audit trail
+    ");
+    let cut = "DELETE FROM audit WHERE sequence > 3;
+               UPDATE head SET sequence = 3, hash = (SELECT hash FROM audit WHERE sequence = 3);";
+    insta::assert_snapshot!(found_after(cut).await, @r"
+    `intent_0000008000002000` is stored as done, the audit trail makes it approved
+    `intent_000000g000004000` is stored as denied, the audit trail makes it nothing
+    the pin of `billing/get_plan` is not the one in the audit trail
+    ");
+}
+
+/// X7: an intent that was changed behind the ledger's back is found.
+#[tokio::test]
+async fn a_changed_intent_is_found() {
+    insta::assert_snapshot!(found_after("UPDATE intent SET state = 'approved' WHERE number = 2").await, @"the stored intent `intent_000000g000004000` is damaged");
+    let set_back = r#"UPDATE intent SET state = 'approved', body = replace(body, '"state":{"done":"ok"}', '"state":"approved"') WHERE number = 1"#;
+    insta::assert_snapshot!(found_after(set_back).await, @"`intent_0000008000002000` is stored as approved, the audit trail makes it done");
+    let stronger =
+        r#"UPDATE intent SET body = replace(body, '"assurance":"local"', '"assurance":"verified"')"#;
+    insta::assert_snapshot!(found_after(stronger).await, @"`intent_0000008000002000` is done, but its call, its yes or its gateway are not those of the audit trail");
+    let other_call = r#"UPDATE intent SET body = replace(body, 'scale', 'galaxy')"#;
+    insta::assert_snapshot!(found_after(other_call).await, @"the stored intent `intent_0000008000002000` is damaged");
+    insta::assert_snapshot!(
+        found_after("PRAGMA foreign_keys = OFF; DELETE FROM intent WHERE number = 2").await, @"`intent_000000g000004000` is in the audit trail, but not stored");
+}
+
+/// X5: a pin that nobody gave is found.
+#[tokio::test]
+async fn a_changed_pin_is_found() {
+    insta::assert_snapshot!(found_after("UPDATE pin SET class = 'read-only'").await, @"the pin of `billing/get_plan` is not the one in the audit trail");
+    insta::assert_snapshot!(
+        found_after("INSERT INTO pin VALUES ('billing', 'delete_plan', zeroblob(32), 'read-only')").await, @"the pin of `billing/delete_plan` is not the one in the audit trail");
+    insta::assert_snapshot!(found_after("DELETE FROM pin").await, @"the pin of `billing/get_plan` is not the one in the audit trail");
+}
+
+/// What does not fit together is not acted upon either.
+#[tokio::test]
+async fn a_damaged_intent_is_not_run() {
+    let place = Place::new();
+    let ledger = place.open(1).await;
+    open_question(&ledger, 1, &json!({"to": "scale"})).await;
+    approve(&ledger, &id(1)).await.unwrap();
+    place.tamper("UPDATE intent SET body = replace(body, 'scale', 'galaxy')");
+    let error = redeem(&ledger, &id(1)).await.unwrap_err();
+    insta::assert_snapshot!(error, @"the ledger is damaged: the intent `intent_0000008000002000` cannot be what was stored; `yesgate audit verify` tells more");
+    assert_eq!(error.public_reason(), "the consent ledger is damaged");
+    assert_eq!(ledger.intent(&id(1)).await.unwrap_err(), error);
+}
+
+/// X7: the trail can only grow: even a slip of the hand does not shorten it.
+#[tokio::test]
+async fn the_trail_cannot_be_shortened_by_a_slip() {
+    let place = Place::new();
+    let _ledger = lived_in(&place).await;
+    let connection = rusqlite::Connection::open(&place.path).unwrap();
+    connection.execute_batch("DELETE FROM audit").unwrap_err();
+    connection.execute_batch("UPDATE audit SET body = ''").unwrap_err();
+}

@@ -1,0 +1,24 @@
+//! What the ledger promises, tried through its public door.
+
+#[cfg(test)]
+mod audit;
+#[cfg(test)]
+mod boots;
+#[cfg(test)]
+mod clock;
+#[cfg(test)]
+mod failures;
+#[cfg(test)]
+mod files;
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod once;
+#[cfg(test)]
+mod reading;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod tokens;
+#[cfg(test)]
+mod wakeups;
