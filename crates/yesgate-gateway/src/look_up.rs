@@ -1,0 +1,78 @@
+//! Asking the server for the present state before a human is asked (H1).
+//!
+//! A lookup is itself a call: it is judged like any other, and only one that may run unasked runs.
+
+use serde_json::{Map, Value};
+use yesgate_core::call::{Presented, ToolCall};
+use yesgate_core::class::Class;
+use yesgate_core::digest::Binding;
+use yesgate_core::intent::{ResultKind, StoredResult};
+use yesgate_core::json::{CanonicalJson, Limits, parse_lenient};
+use yesgate_core::permit::Permit;
+use yesgate_core::verdict::Verdict;
+
+use crate::cancel::Cancel;
+use crate::era::Era;
+use crate::gate::Gate;
+use crate::upstream::{Execution, Form};
+
+/// The present state could not be looked up, so nobody can be asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct NoState;
+
+impl Gate {
+    /// The state that a rule wants to know before a call is judged; `None` where no rule does.
+    pub(crate) async fn state_for(&self, call: &Binding) -> Result<Option<Value>, NoState> {
+        let Some(lookup) = self.policy.lookup(&call.server, &call.tool) else { return Ok(None) };
+        if *lookup.server() != self.server.name {
+            return Err(NoState);
+        }
+        let definition = self.book.definition(lookup.tool()).ok_or(NoState)?;
+        let arguments = Value::Object(lookup.arguments(&call.arguments.to_value()));
+        let mut binding = call.clone();
+        binding.tool = definition.name.clone();
+        binding.definition = definition.digest;
+        binding.arguments = CanonicalJson::of(&arguments).map_err(|_| NoState)?;
+        let verdict =
+            self.judge(ToolCall { binding }, &Presented::default(), &definition, &self.pins(), None);
+        let Verdict::Forward(permitted) = verdict else { return Err(NoState) };
+        match permitted.permit() {
+            Permit::Class(Class::ReadOnly) => {}
+            // What may change something is not run for the sake of a summary.
+            Permit::Class(Class::SafeWrite | Class::Dangerous) | Permit::Rule(_) | Permit::Intent(_) => {
+                return Err(NoState);
+            }
+        }
+        let form = Form::Canonical { meta: self.own_meta() };
+        match self.upstream.execute(permitted, form, &Cancel::new()).await {
+            Execution::Answered(answer) => read(&answer).map(Some).ok_or(NoState),
+            Execution::Relayed | Execution::NotSent(_) | Execution::Lost(_) => Err(NoState),
+        }
+    }
+
+    /// What a call that the gateway makes by itself carries in `_meta`.
+    pub(crate) fn own_meta(&self) -> Map<String, Value> {
+        match self.upstream.era() {
+            Some(Era::Modern) => Era::own_meta(),
+            Some(Era::Legacy) | None => Map::new(),
+        }
+    }
+}
+
+/// The state in a tool's answer: its structure, or the JSON in its first text.
+fn read(answer: &StoredResult) -> Option<Value> {
+    match answer.kind {
+        ResultKind::Error => return None,
+        ResultKind::Result => {}
+    }
+    let limits = Limits { max_bytes: 4 << 20, ..Limits::default() };
+    let result = parse_lenient(answer.json.as_bytes(), limits).ok()?;
+    if result.get("isError").and_then(Value::as_bool) == Some(true) {
+        return None;
+    }
+    if let Some(structured) = result.get("structuredContent").filter(|state| state.is_object()) {
+        return Some(structured.clone());
+    }
+    let text = result.get("content")?.as_array()?.first()?.get("text")?.as_str()?;
+    parse_lenient(text.as_bytes(), limits).ok().filter(Value::is_object)
+}

@@ -1,0 +1,83 @@
+//! Editing JSON objects without touching what is not edited: members keep their order, and
+//! values keep their own bytes.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// An object whose values are still in the sender's own bytes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RawObject(Vec<(String, Box<RawValue>)>);
+
+impl RawObject {
+    /// Reads an object; `None` where it is none.
+    pub(crate) fn parse(raw: &RawValue) -> Option<Self> {
+        serde_json::from_str(raw.get()).ok()
+    }
+
+    /// The value of a key.
+    pub(crate) fn get(&self, key: &str) -> Option<&RawValue> {
+        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_ref())
+    }
+
+    /// Takes a key out.
+    pub(crate) fn remove(&mut self, key: &str) -> Option<Box<RawValue>> {
+        let index = self.0.iter().position(|(name, _)| name == key)?;
+        Some(self.0.remove(index).1)
+    }
+
+    /// Sets a key in its place, or at the end.
+    pub(crate) fn set(&mut self, key: &str, value: Box<RawValue>) {
+        match self.0.iter_mut().find(|(name, _)| name == key) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((key.to_owned(), value)),
+        }
+    }
+
+    /// The object as JSON text.
+    pub(crate) fn to_raw(&self) -> Box<RawValue> {
+        let members: Vec<String> = self
+            .0
+            .iter()
+            .map(|(key, value)| format!("{}:{}", Value::from(key.as_str()), value.get()))
+            .collect();
+        raw(format!("{{{}}}", members.join(",")))
+    }
+}
+
+/// JSON text that we wrote ourselves, as a raw value.
+pub(crate) fn raw(text: String) -> Box<RawValue> {
+    RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// The elements of an array in their own bytes; `None` where it is none.
+pub(crate) fn elements(raw: &RawValue) -> Option<Vec<Box<RawValue>>> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+impl<'de> Deserialize<'de> for RawObject {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members;
+
+        impl<'de> Visitor<'de> for Members {
+            type Value = RawObject;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawObject, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(RawObject(members))
+            }
+        }
+
+        deserializer.deserialize_map(Members)
+    }
+}

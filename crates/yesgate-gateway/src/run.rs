@@ -1,0 +1,263 @@
+//! Running what was redeemed, writing down how it ended, and waiting for what others run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+use yesgate_core::held::held_payload;
+use yesgate_core::id::IntentId;
+use yesgate_core::intent::{Awaited, Claim, DoneKind, Intent, ResultKind, Runner, State, StoredResult};
+use yesgate_core::json::{Limits, parse_lenient};
+use yesgate_core::refusal::{Refusal, Why};
+
+use crate::cancel::Cancel;
+use crate::gate::Gate;
+use crate::reply::{IsError, Reply};
+use crate::upstream::{Execution, Form};
+
+impl Gate {
+    /// Writes down how a run ended. The call has left: whatever happens here, it is not sent again.
+    pub(crate) async fn settle(&self, id: &IntentId, execution: &Execution, cancel: &Cancel) {
+        let (done, stored) = match execution {
+            Execution::Answered(stored) => (done_kind(stored), Some(stored.clone())),
+            Execution::NotSent(_) => (DoneKind::NotSent, None),
+            Execution::Lost(why) => return self.lose(id, why).await,
+            Execution::Relayed => return,
+        };
+        let given_up = cancel.is_fired();
+        let settled = self
+            .ledger
+            .update(id, move |intent, now| {
+                if given_up {
+                    // The caller went: its answer is kept for when it asks again.
+                    intent.nobody_waits();
+                }
+                intent.finish(done, stored, now)
+            })
+            .await;
+        match settled {
+            Ok(Some(Ok(()))) => {}
+            Ok(Some(Err(error))) => {
+                tracing::error!(intent.id = %id, %error, "an outcome came twice: {error}")
+            }
+            Ok(None) => tracing::error!(intent.id = %id, "an outcome has no question"),
+            Err(error) => {
+                tracing::error!(intent.id = %id, %error, "an outcome could not be written: {error}")
+            }
+        }
+    }
+
+    async fn lose(&self, id: &IntentId, why: &'static str) {
+        match self.ledger.update(id, move |intent, now| intent.lose(why, now)).await {
+            Ok(_) => tracing::warn!(intent.id = %id, "the answer of an approved call is lost: {why}"),
+            Err(error) => {
+                tracing::error!(intent.id = %id, %error, "a lost answer could not be written: {error}")
+            }
+        }
+    }
+
+    /// What the caller is told about an execution.
+    pub(crate) fn outcome(&self, execution: Execution, id: Option<&IntentId>, cancel: &Cancel) -> Reply {
+        if cancel.is_fired() {
+            return Reply::Silent;
+        }
+        match execution {
+            Execution::Relayed => Reply::Relayed,
+            Execution::Answered(stored) => Reply::stored(stored),
+            Execution::NotSent(why) => {
+                let spent = if id.is_some() { " The yes is spent; call again to ask again." } else { "" };
+                let data = json!({"outcome": "not_sent", "intent_id": id.map(IntentId::as_str)});
+                Reply::error(
+                    -32603,
+                    &format!("The call was not sent: {why}. Nothing ran.{spent}"),
+                    Some(data),
+                )
+            }
+            Execution::Lost(_) => {
+                let refusal = Refusal::from(Why::ExecutionUnknown);
+                let refusal = match id {
+                    Some(id) => refusal.about(id),
+                    None => refusal,
+                };
+                self.refusal(&refusal)
+            }
+        }
+    }
+
+    /// Waits for a human's answer and its outcome, as long as a client may be kept waiting.
+    pub(crate) async fn wait(&self, id: &IntentId, cancel: &Cancel) -> Reply {
+        let mut changes = self.ledger.changes();
+        let deadline = Instant::now() + self.policy.hold().unsigned_abs();
+        loop {
+            let intent = match self.ledger.intent(id).await {
+                Ok(Some(intent)) => intent,
+                Ok(None) => return self.refusal(&Why::NoSuchIntent.into()),
+                Err(error) => {
+                    let why = Why::ConsentUnavailable { reason: error.public_reason() };
+                    return self.refusal(&why.into());
+                }
+            };
+            if let Some(reply) = self.ended(&intent).await {
+                return reply;
+            }
+            tokio::select! {
+                () = cancel.fired() => {
+                    self.withdraw(id).await;
+                    return Reply::Silent;
+                }
+                changed = timeout_at(deadline, changes.changed()) => {
+                    if changed.is_err() {
+                        return self.still_open(&intent);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The answer for a question that is over; `None` while it is not.
+    async fn ended(&self, intent: &Intent) -> Option<Reply> {
+        match intent.state() {
+            State::Pending | State::Approved | State::Running => None,
+            State::Done(DoneKind::NotSent) => Some(self.outcome(
+                Execution::NotSent("the server is not running"),
+                Some(intent.id()),
+                &Cancel::new(),
+            )),
+            State::Done(DoneKind::Ok | DoneKind::ToolError) => {
+                let handed = self.ledger.update(intent.id(), |intent, now| intent.hand_over(now)).await;
+                Some(match handed {
+                    Ok(Some(Some(stored))) => Reply::stored(stored),
+                    Ok(Some(None) | None) | Err(_) => self.refuse_about(intent, Why::TokenInvalid),
+                })
+            }
+            State::Resolved { .. } => Some(self.refuse_about(intent, Why::ExecutionUnknown)),
+            State::Unknown
+            | State::Denied
+            | State::Expired
+            | State::Cancelled
+            | State::Superseded
+            | State::Voided => Some(self.refusal(&intent.ending())),
+        }
+    }
+
+    fn refuse_about(&self, intent: &Intent, why: Why) -> Reply {
+        self.refusal(&Refusal::from(why).about(intent.id()))
+    }
+
+    /// The held answer after all the waiting that a client stands.
+    fn still_open(&self, intent: &Intent) -> Reply {
+        match intent.state() {
+            State::Approved | State::Running => self.refuse_about(intent, Why::ExecutionInProgress),
+            State::Pending
+            | State::Done(_)
+            | State::Unknown
+            | State::Resolved { .. }
+            | State::Denied
+            | State::Expired
+            | State::Cancelled
+            | State::Superseded
+            | State::Voided => Reply::tool_result(held_payload(intent, None, self.ledger.now()), IsError::No),
+        }
+    }
+
+    /// The caller gave up while a human was being asked: a late yes must not run it.
+    async fn withdraw(&self, id: &IntentId) {
+        match self.ledger.update(id, |intent, now| intent.cancel("the caller", now)).await {
+            // Too late to withdraw: it runs, and its result is kept.
+            Ok(_) => {}
+            Err(error) => {
+                tracing::error!(intent.id = %id, %error, "a withdrawal could not be written: {error}")
+            }
+        }
+    }
+
+    /// Runs what humans approve on their own surfaces, for as long as the gate stands.
+    pub async fn release(self: Arc<Self>) {
+        loop {
+            // Nothing is open: no need to watch the ledger until something is.
+            self.opened.notified().await;
+            let mut changes = self.ledger.changes();
+            while self.release_approved().await {
+                // A yes that could not be used yet (the server was starting) is tried again.
+                tokio::select! {
+                    () = changes.changed() => {}
+                    () = self.opened.notified() => {}
+                    () = tokio::time::sleep(RETRY) => {}
+                }
+            }
+        }
+    }
+
+    /// Runs what has a yes, and says whether anything is still open.
+    async fn release_approved(self: &Arc<Self>) -> bool {
+        match self.ledger.releasable(&self.server.name, &self.server.identity).await {
+            Ok(approved) => {
+                for id in approved {
+                    tokio::spawn(Arc::clone(self).release_one(id));
+                }
+            }
+            Err(error) => tracing::error!(%error, "approved calls cannot be looked up: {error}"),
+        }
+        self.ledger.any_open(&self.server.name, &self.server.identity).await.unwrap_or(true)
+    }
+
+    async fn release_one(self: Arc<Self>, id: IntentId) {
+        let question = match self.ledger.intent(&id).await {
+            Ok(Some(intent)) if intent.state() == State::Approved => intent.question().clone(),
+            Ok(Some(_) | None) | Err(_) => return,
+        };
+        let ground = match self.ground(&question).await {
+            Ok(ground) => ground,
+            Err(refusal) => {
+                // The yes stays unused and dies with its clock.
+                tracing::warn!(intent.id = %id, "an approved call does not run: {}", refusal.why.message());
+                return;
+            }
+        };
+        let boot = self.setting.boot.clone();
+        let claim = self
+            .ledger
+            .update(&id, move |intent, now| {
+                let runner = Runner { boot: &boot, ground, awaited: Awaited::No };
+                match intent.state() {
+                    State::Approved => intent.claim(&runner, now),
+                    // Another process, or the agent's own call, was faster.
+                    State::Pending
+                    | State::Running
+                    | State::Done(_)
+                    | State::Unknown
+                    | State::Resolved { .. }
+                    | State::Denied
+                    | State::Expired
+                    | State::Cancelled
+                    | State::Superseded
+                    | State::Voided => Claim::Wait,
+                }
+            })
+            .await;
+        if let Ok(Some(Claim::Run(permitted))) = claim {
+            let never = Cancel::new();
+            let form = Form::Canonical { meta: self.own_meta() };
+            let execution = self.upstream.execute(permitted, form, &never).await;
+            self.settle(&id, &execution, &never).await;
+        }
+    }
+}
+
+/// How long a yes that could not be used waits for the next try.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Whether the tool says that it failed.
+fn done_kind(stored: &StoredResult) -> DoneKind {
+    match stored.kind {
+        ResultKind::Error => DoneKind::ToolError,
+        ResultKind::Result => {
+            let limits = Limits { max_bytes: 4 << 20, ..Limits::default() };
+            let failed = parse_lenient(stored.json.as_bytes(), limits)
+                .ok()
+                .and_then(|result| result.get("isError").and_then(Value::as_bool));
+            if failed == Some(true) { DoneKind::ToolError } else { DoneKind::Ok }
+        }
+    }
+}

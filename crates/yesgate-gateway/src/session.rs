@@ -1,0 +1,348 @@
+//! One host over stdio: what it says goes to the gate or passes, what the server says comes back.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+
+use serde_json::value::RawValue;
+use tokio::task::JoinSet;
+use yesgate_core::caller::Caller;
+use yesgate_core::id::ClientId;
+
+use crate::book::{Page, definition, next_cursor};
+use crate::cancel::Cancel;
+use crate::envelope::{Envelope, Kind};
+use crate::era::Era;
+use crate::gate::Gate;
+use crate::methods::{Route, passes, route};
+use crate::offer::{Offer, rewrite_list};
+use crate::own_tools::OwnTool;
+use crate::raw::{RawObject, elements};
+use crate::reply::Reply;
+use crate::stdio::writer::LineWriter;
+use crate::upstream::{Destination, PassError, RequestKey, Watch};
+
+/// Hears of the tools that a server has, whenever their list is complete.
+pub trait ToolsObserver: Send + Sync + std::fmt::Debug {
+    /// All tools, as the server describes them.
+    fn tools_seen(&self, tools: &[Box<RawValue>]);
+}
+
+/// One host.
+#[derive(Debug)]
+pub(crate) struct Session {
+    gate: Arc<Gate>,
+    host: LineWriter,
+    caller: Mutex<Caller>,
+    /// The host's calls that are being judged, asked about or run.
+    calls: Arc<Mutex<HashMap<RequestKey, Cancel>>>,
+    /// The parameters of the host's `initialize`, to open the session again after a restart.
+    handshake: Mutex<Option<Box<RawValue>>>,
+    gated_tool_seen: AtomicBool,
+    observer: Option<Arc<dyn ToolsObserver>>,
+}
+
+impl Session {
+    pub(crate) fn new(
+        gate: Arc<Gate>,
+        host: LineWriter,
+        caller: Caller,
+        observer: Option<Arc<dyn ToolsObserver>>,
+    ) -> Self {
+        Self {
+            gate,
+            host,
+            caller: Mutex::new(caller),
+            calls: Arc::default(),
+            handshake: Mutex::default(),
+            gated_tool_seen: AtomicBool::new(false),
+            observer,
+        }
+    }
+
+    /// Takes one message of the host. Calls that have to wait go on in `tasks`.
+    pub(crate) async fn hear_host(&self, line: &[u8], tasks: &mut JoinSet<()>) {
+        let envelope = match Envelope::parse(line) {
+            Ok(envelope) => envelope,
+            Err(error) => return self.answer_null(&error),
+        };
+        let method = envelope.method.as_deref().unwrap_or_default();
+        match (envelope.kind(), envelope.id) {
+            (Kind::Request, Some(id)) => {
+                let pass = |watch| self.pass(id, watch, line);
+                match route(method) {
+                    Route::Call => self.call(id, line, tasks).await,
+                    Route::Initialize => {
+                        self.note_handshake(envelope.params);
+                        pass(Watch::Initialize);
+                    }
+                    Route::Discover => pass(Watch::Discover),
+                    Route::ToolsList => pass(Watch::ToolsList(page(envelope.params))),
+                    Route::Pass => pass(Watch::No),
+                    Route::Unknown => {
+                        let words = "the gateway does not know this method, so it does not pass";
+                        self.answer(id, Reply::error(-32601, words, None));
+                    }
+                }
+            }
+            (Kind::Notification, _) => self.notification(method, &envelope, line),
+            (Kind::Response, _) => self.pass_on(line),
+            (Kind::Neither | Kind::Request, id) => {
+                let words = "not a JSON-RPC 2.0 message: neither a request, a notification nor a response";
+                match id {
+                    Some(id) => self.answer(id, Reply::error(-32600, words, None)),
+                    None => self.send_null(-32600, words),
+                }
+            }
+        }
+    }
+
+    /// Takes one message of the server.
+    pub(crate) fn hear_server(&self, line: &[u8]) {
+        let envelope = match Envelope::parse(line) {
+            Ok(envelope) => envelope,
+            Err(error) => {
+                tracing::warn!(
+                    server.name = %self.gate.server.name,
+                    line.bytes = line.len(),
+                    "the server wrote something to stdout that is no JSON-RPC message; it is dropped: {error}"
+                );
+                return;
+            }
+        };
+        match envelope.kind() {
+            Kind::Response => match self.gate.upstream.answered(&envelope) {
+                Destination::Caller(watch) => self.relay(watch, &envelope, line),
+                Destination::Own => {}
+                Destination::Nobody => tracing::warn!(
+                    server.name = %self.gate.server.name,
+                    "the server answered a request that nobody made, or answered twice; it is dropped"
+                ),
+            },
+            Kind::Notification => {
+                if envelope.method.as_deref() == Some("notifications/tools/list_changed") {
+                    self.gate.book.outdated();
+                }
+                self.send(line);
+            }
+            Kind::Request => self.send(line),
+            Kind::Neither => tracing::warn!(
+                server.name = %self.gate.server.name,
+                "the server sent a message that is neither request, notification nor response; it is dropped"
+            ),
+        }
+    }
+
+    /// A message of the server was too long to be taken.
+    pub(crate) fn server_too_long(&self, ends: [&[u8]; 2]) {
+        tracing::warn!(server.name = %self.gate.server.name, "a message of the server was too long and is dropped");
+        if let Some(id) = self.gate.upstream.answer_dropped(ends) {
+            self.answer_key(&id, Reply::error(-32603, crate::upstream::TOO_LONG, None));
+        }
+    }
+
+    /// A message of the host was too long to be taken.
+    pub(crate) fn host_too_long(&self) {
+        self.send_null(-32600, "the message is larger than 4 MiB and was not read");
+    }
+
+    /// The server is gone: whoever waits for it is told.
+    pub(crate) fn server_gone(&self, words: &str) {
+        self.gate.book.outdated();
+        for id in self.gate.upstream.down() {
+            self.answer_key(&id, Reply::error(-32603, words, None));
+        }
+    }
+
+    /// What the host opened its session with.
+    pub(crate) fn handshake(&self) -> Option<Box<RawValue>> {
+        lock(&self.handshake).clone()
+    }
+
+    /// Judges a call. What can be answered at once is, in the order of the host's messages; what
+    /// has to wait goes on by itself.
+    async fn call(&self, id: &RawValue, line: &[u8], tasks: &mut JoinSet<()>) {
+        let key = RequestKey::of(id);
+        let cancel = Cancel::new();
+        {
+            let mut calls = lock(&self.calls);
+            if calls.contains_key(&key) {
+                drop(calls);
+                return self.answer(id, Reply::error(-32600, "the request id is already in use", None));
+            }
+            calls.insert(key.clone(), cancel.clone());
+        }
+        let gate = Arc::clone(&self.gate);
+        let caller = lock(&self.caller).clone();
+        let host = self.host.clone();
+        let calls = Arc::clone(&self.calls);
+        let id = id.to_owned();
+        let line = line.to_vec();
+        let mut judging = Box::pin(async move {
+            let reply = gate.handle(&caller, &line, key.clone(), &cancel).await;
+            lock(&calls).remove(&key);
+            if let Some(message) = reply.into_message(&id)
+                && let Err(error) = host.send(message.as_bytes())
+            {
+                tracing::debug!(%error, "the host went before its answer");
+            }
+        });
+        let at_once = std::future::poll_fn(|context| Poll::Ready(judging.as_mut().poll(context))).await;
+        if at_once.is_pending() {
+            tasks.spawn(judging);
+        }
+    }
+
+    fn pass(&self, id: &RawValue, watch: Watch, line: &[u8]) {
+        match self.gate.upstream.pass(RequestKey::of(id), watch, line) {
+            Ok(()) => {}
+            Err(PassError::IdInUse) => {
+                self.answer(id, Reply::error(-32600, "the request id is already in use", None));
+            }
+            Err(PassError::Down(down)) => self.answer(id, Reply::error(-32603, &down.to_string(), None)),
+        }
+    }
+
+    fn notification(&self, method: &str, envelope: &Envelope<'_>, line: &[u8]) {
+        if method == "notifications/cancelled"
+            && let Some(cancel) =
+                envelope.params.and_then(cancelled_id).and_then(|key| lock(&self.calls).get(&key).cloned())
+        {
+            // Ours to withdraw: the server knows the call under another id, or not at all.
+            cancel.fire();
+        } else if passes(method) {
+            self.pass_on(line);
+            if method == "notifications/initialized" {
+                // The server can be asked now: a yes from before may wait for that.
+                self.gate.opened.notify_one();
+            }
+        } else {
+            tracing::warn!(
+                rpc.method = %method.escape_debug(),
+                "a notification that the gateway does not know does not pass"
+            );
+        }
+    }
+
+    fn pass_on(&self, line: &[u8]) {
+        if let Err(error) = self.gate.upstream.notify(line) {
+            tracing::debug!(%error, "a message of the host has nowhere to go");
+        }
+    }
+
+    fn note_handshake(&self, params: Option<&RawValue>) {
+        let Some(params) = params else { return };
+        if let Some(name) = RawObject::parse(params)
+            .and_then(|params| params.get("clientInfo").and_then(RawObject::parse))
+            .and_then(|info| {
+                info.get("name").and_then(|name| serde_json::from_str::<String>(name.get()).ok())
+            })
+        {
+            lock(&self.caller).client = client_id(&name);
+        }
+        *lock(&self.handshake) = Some(params.to_owned());
+    }
+
+    /// Hands a server's answer to the host, after a look at what the gateway must know.
+    fn relay(&self, watch: Watch, answer: &Envelope<'_>, line: &[u8]) {
+        match (watch, answer.result, answer.id) {
+            (Watch::Initialize, Some(_), _) => self.gate.upstream.speaks(Era::Legacy),
+            (Watch::Discover, Some(_), _) => {
+                self.gate.upstream.speaks(Era::Modern);
+                self.gate.opened.notify_one();
+            }
+            (Watch::ToolsList(page), Some(result), Some(id)) => {
+                if let Some(result) = self.read_tools(page, result) {
+                    let message = Reply::Result(result.get().to_owned()).into_message(id);
+                    return self.send(message.unwrap_or_default().as_bytes());
+                }
+            }
+            (Watch::No | Watch::Initialize | Watch::Discover | Watch::ToolsList(_), _, _) => {}
+        }
+        self.send(line);
+    }
+
+    /// Learns a page of tools, and gives back how it is offered; `None`: as it is.
+    fn read_tools(&self, page: Page, result: &RawValue) -> Option<Box<RawValue>> {
+        let fields = RawObject::parse(result)?;
+        let tools = elements(fields.get("tools")?)?;
+        let last = next_cursor(&fields).is_none();
+        self.gate.book.learn(page, &tools, last);
+        if page == Page::First {
+            self.gated_tool_seen.store(false, Ordering::Relaxed);
+        }
+        let offer_of = |tool: &RawValue| {
+            let offer = definition(tool).map_or(Offer::Plain, |definition| self.gate.offer_of(&definition));
+            if offer != Offer::Plain {
+                self.gated_tool_seen.store(true, Ordering::Relaxed);
+            }
+            offer
+        };
+        let offered = rewrite_list(result, offer_of, None);
+        if !last {
+            return offered;
+        }
+        if let Some(observer) = &self.observer {
+            observer.tools_seen(&self.gate.book.all());
+        }
+        if self.gated_tool_seen.load(Ordering::Relaxed) && self.gate.policy.asks() {
+            let own = OwnTool::definitions();
+            return rewrite_list(offered.as_deref().unwrap_or(result), |_| Offer::Plain, Some(&own));
+        }
+        offered
+    }
+
+    fn answer(&self, id: &RawValue, reply: Reply) {
+        self.answer_key(&RequestKey::of(id), reply);
+    }
+
+    fn answer_key(&self, id: &RequestKey, reply: Reply) {
+        if let Ok(id) = RawValue::from_string(id.as_json().to_owned())
+            && let Some(message) = reply.into_message(&id)
+        {
+            self.send(message.as_bytes());
+        }
+    }
+
+    fn answer_null(&self, error: &serde_json::Error) {
+        let code = if error.is_syntax() || error.is_eof() { -32700 } else { -32600 };
+        self.send_null(code, &format!("the message was not read and nothing ran: {error}"));
+    }
+
+    fn send_null(&self, code: i64, words: &str) {
+        if let Some(message) = Reply::error(code, words, None).into_message(RawValue::NULL) {
+            self.send(message.as_bytes());
+        }
+    }
+
+    fn send(&self, line: &[u8]) {
+        if let Err(error) = self.host.send(line) {
+            tracing::debug!(%error, "the host is gone");
+        }
+    }
+}
+
+/// A name that a client gives itself, as an id: what is not printable becomes `?`.
+pub(crate) fn client_id(name: &str) -> ClientId {
+    let plain: String =
+        name.chars().take(128).map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
+    plain.parse().or_else(|_| "unknown".parse()).unwrap_or_else(|_| UNKNOWN.clone())
+}
+
+static UNKNOWN: std::sync::LazyLock<ClientId> = std::sync::LazyLock::new(|| client_id("unknown"));
+
+fn page(params: Option<&RawValue>) -> Page {
+    let cursor = params
+        .and_then(RawObject::parse)
+        .is_some_and(|params| params.get("cursor").is_some_and(|cursor| cursor.get() != "null"));
+    if cursor { Page::Later } else { Page::First }
+}
+
+fn cancelled_id(params: &RawValue) -> Option<RequestKey> {
+    RawObject::parse(params)?.get("requestId").map(RequestKey::of)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

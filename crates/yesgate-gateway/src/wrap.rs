@@ -1,0 +1,309 @@
+//! `wrap`: one host on our stdin and stdout, one server as our child, the gate between them.
+//!
+//! The child may die, hang or talk nonsense; the host keeps its session. A child that dies is
+//! started again when the host next wants something, with a growing pause between tries.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use yesgate_core::caller::Caller;
+use yesgate_core::intent::ResultKind;
+
+use crate::child::report::{Ending, ExitReport};
+use crate::child::{Child, ChildSpec, Spawned};
+use crate::envelope::{Envelope, Kind};
+use crate::gate::Gate;
+use crate::session::{Session, ToolsObserver};
+use crate::stdio::lines::{LineError, Lines};
+use crate::stdio::writer::LineWriter;
+use crate::upstream::OwnRequest;
+
+/// How a wrapped session ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct WrapEnd {
+    /// The exit code for the host to see.
+    pub code: i32,
+    /// What to tell a person, where something went wrong.
+    pub complaint: Option<String>,
+}
+
+/// The two ends of the host's conversation.
+#[derive(Debug)]
+pub struct Host<R, W> {
+    /// What the host says.
+    pub input: R,
+    /// What it hears.
+    pub output: W,
+}
+
+/// Serves one host until it goes.
+///
+/// # Errors
+/// When the child's guard, or a signal handler, cannot be set up.
+pub async fn wrap<R, W>(
+    gate: Arc<Gate>,
+    spec: ChildSpec,
+    host: Host<R, W>,
+    caller: Caller,
+    observer: Option<Arc<dyn ToolsObserver>>,
+) -> std::io::Result<WrapEnd>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let output = LineWriter::new(host.output);
+    let session = Session::new(Arc::clone(&gate), output.clone(), caller, observer);
+    let mut signals = Signals::new()?;
+    let first = Child::spawn(&spec)?;
+    gate.upstream.up(first.stdin.clone());
+    let releasing = tokio::spawn(Arc::clone(&gate).release());
+    let mut life = Life {
+        gate,
+        session,
+        spec,
+        tasks: JoinSet::new(),
+        server: Server::Up(Box::new(first), Instant::now()),
+        proven: false,
+    };
+    let end = life.live(&mut Lines::new(host.input), &mut signals).await;
+    releasing.abort();
+    output.flushed().await;
+    Ok(end)
+}
+
+struct Life {
+    gate: Arc<Gate>,
+    session: Session,
+    spec: ChildSpec,
+    tasks: JoinSet<()>,
+    server: Server,
+    /// Whether any server process ever said something: a command that never works is not retried.
+    proven: bool,
+}
+
+/// The state of the child.
+enum Server {
+    Up(Box<Spawned>, Instant),
+    Down { until: Instant, pause: Duration },
+}
+
+enum Event {
+    Host(Vec<u8>),
+    HostTooLong,
+    HostGone,
+    ServerSpoke,
+    ServerGone,
+    Stop(i32),
+}
+
+impl Life {
+    async fn live<R: AsyncRead + Unpin>(&mut self, host: &mut Lines<R>, signals: &mut Signals) -> WrapEnd {
+        loop {
+            match self.next(host, signals).await {
+                Event::ServerSpoke => self.proven = true,
+                Event::Host(line) => self.host_said(&line).await,
+                Event::HostTooLong => self.session.host_too_long(),
+                Event::ServerGone => {
+                    if let Some(end) = self.server_gone().await {
+                        return end;
+                    }
+                }
+                Event::HostGone => return self.end(None).await,
+                Event::Stop(code) => return self.end(Some(code)).await,
+            }
+        }
+    }
+
+    /// Waits for whatever happens next. What the server says is relayed right here.
+    async fn next<R: AsyncRead + Unpin>(&mut self, host: &mut Lines<R>, signals: &mut Signals) -> Event {
+        let Server::Up(spawned, _) = &mut self.server else {
+            return tokio::select! {
+                line = host.next() => host_event(line.as_ref()),
+                code = signals.next() => Event::Stop(code),
+            };
+        };
+        tokio::select! {
+            line = host.next() => host_event(line.as_ref()),
+            line = spawned.stdout.next() => match line {
+                Some(Ok(line)) => {
+                    self.session.hear_server(line);
+                    Event::ServerSpoke
+                }
+                Some(Err(LineError::TooLong { head, tail, .. })) => {
+                    self.session.server_too_long([&head, &tail]);
+                    Event::ServerSpoke
+                }
+                Some(Err(LineError::Read(_))) | None => Event::ServerGone,
+            },
+            code = signals.next() => Event::Stop(code),
+        }
+    }
+
+    async fn host_said(&mut self, line: &[u8]) {
+        while self.tasks.try_join_next().is_some() {}
+        if let Server::Down { until, pause } = self.server
+            && is_request(line)
+            && Instant::now() >= until
+        {
+            self.restart(pause).await;
+        }
+        self.session.hear_host(line, &mut self.tasks).await;
+    }
+
+    /// The server closed its stdout: it is over, whatever the process still does.
+    async fn server_gone(&mut self) -> Option<WrapEnd> {
+        let Server::Up(spawned, since) = std::mem::replace(&mut self.server, down(FIRST_PAUSE)) else {
+            return None;
+        };
+        let report = spawned.child.stop(Duration::from_millis(500)).await;
+        let words = format!(
+            "The server is gone: {}. Whether a call that was under way ran is not known.",
+            report.text
+        );
+        self.session.server_gone(&words);
+        if !self.proven {
+            return Some(WrapEnd { code: exit_code(&report), complaint: Some(report.text) });
+        }
+        tracing::warn!(server.name = %self.gate.server.name, "{}; it is started again when it is needed", report.text);
+        if since.elapsed() > SETTLED {
+            self.server = Server::Down { until: Instant::now(), pause: FIRST_PAUSE };
+        }
+        None
+    }
+
+    /// Starts the server again and opens the host's session with it anew.
+    async fn restart(&mut self, pause: Duration) {
+        let next_pause = (pause * 2).min(LONGEST_PAUSE);
+        let mut spawned = match Child::spawn(&self.spec) {
+            Ok(spawned) => spawned,
+            Err(error) => {
+                tracing::error!(%error, "the server cannot be started again: {error}");
+                self.server = down(next_pause);
+                return;
+            }
+        };
+        self.gate.upstream.up(spawned.stdin.clone());
+        if self.greet(&mut spawned).await {
+            tracing::info!(server.name = %self.gate.server.name, "the server was started again");
+            self.server = Server::Up(Box::new(spawned), Instant::now());
+        } else {
+            let report = spawned.child.stop(Duration::ZERO).await;
+            self.session.server_gone("The server could not be started again. Nothing ran.");
+            tracing::error!(server.name = %self.gate.server.name, "the server did not come back: {}", report.text);
+            self.server = down(next_pause);
+        }
+    }
+
+    /// Replays the host's `initialize` to a new process, and hides the answer from the host.
+    async fn greet(&self, spawned: &mut Spawned) -> bool {
+        let Some(params) = self.session.handshake() else { return true };
+        let answered = self.gate.upstream.request(OwnRequest::Initialize { params: &params });
+        tokio::pin!(answered);
+        let greeting = async {
+            loop {
+                tokio::select! {
+                    answer = &mut answered => return answer.is_ok_and(|answer| answer.kind == ResultKind::Result),
+                    line = spawned.stdout.next() => match line {
+                        Some(Ok(line)) => self.session.hear_server(line),
+                        Some(Err(LineError::TooLong { .. })) => {}
+                        Some(Err(LineError::Read(_))) | None => return false,
+                    },
+                }
+            }
+        };
+        let greeted = timeout(GREETING, greeting).await.unwrap_or(false);
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+        greeted && self.gate.upstream.notify(ready.as_bytes()).is_ok()
+    }
+
+    /// The host is gone, or we were told to go: the server first hears its stdin close, as it
+    /// would from the host, and what it still says is still passed on.
+    async fn end(&mut self, code: Option<i32>) -> WrapEnd {
+        let mut ended = WrapEnd { code: code.unwrap_or(0), complaint: None };
+        if let Server::Up(spawned, _) = std::mem::replace(&mut self.server, down(FIRST_PAUSE)) {
+            let Spawned { child, mut stdout, .. } = *spawned;
+            let stopping = child.stop(GRACE);
+            tokio::pin!(stopping);
+            let report = loop {
+                tokio::select! {
+                    report = &mut stopping => break report,
+                    Some(Ok(line)) = stdout.next() => self.session.hear_server(line),
+                }
+            };
+            ended.code = code.unwrap_or_else(|| exit_code(&report));
+        }
+        self.gate.upstream.down();
+        // What was running learns that its answer is lost and writes that down; what only waits for
+        // a human stays open in the ledger.
+        let writing = async { while self.tasks.join_next().await.is_some() {} };
+        if timeout(LAST_WORDS, writing).await.is_err() {
+            self.tasks.abort_all();
+        }
+        ended
+    }
+}
+
+fn host_event(line: Option<&Result<&[u8], LineError>>) -> Event {
+    match line {
+        Some(Ok(line)) => Event::Host(line.to_vec()),
+        Some(Err(LineError::TooLong { .. })) => Event::HostTooLong,
+        Some(Err(LineError::Read(_))) | None => Event::HostGone,
+    }
+}
+
+fn is_request(line: &[u8]) -> bool {
+    Envelope::parse(line).is_ok_and(|envelope| envelope.kind() == Kind::Request)
+}
+
+fn down(pause: Duration) -> Server {
+    Server::Down { until: Instant::now() + pause, pause }
+}
+
+/// The exit code that a shell would show for the server.
+fn exit_code(report: &ExitReport) -> i32 {
+    match report.ending {
+        Ending::NotStarted(code) | Ending::Code(code) => code,
+        Ending::Signal(signal) => 128 + signal,
+        Ending::Unknown => 1,
+    }
+}
+
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// A server that lived this long is started again at once.
+const SETTLED: Duration = Duration::from_secs(10);
+const GREETING: Duration = Duration::from_secs(30);
+const GRACE: Duration = Duration::from_secs(5);
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// The signals that end us.
+#[derive(Debug)]
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for a signal, and gives the exit code that it stands for.
+    async fn next(&mut self) -> i32 {
+        tokio::select! {
+            _ = self.terminate.recv() => 128 + 15,
+            _ = self.interrupt.recv() => 128 + 2,
+            _ = self.hang_up.recv() => 128 + 1,
+        }
+    }
+}
