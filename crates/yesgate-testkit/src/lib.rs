@@ -1,0 +1,43 @@
+//! Parts for end-to-end tests through the real `yesgate` binary. Development only.
+//!
+//! Three parts, and a judge:
+//! - [`mock_server`]: a stdio MCP server that writes down every line it receives before it acts on it, and
+//!   that misbehaves on command.
+//! - [`Host`]: what an MCP host does, as plain blocking calls with deadlines.
+//! - [`Stage`]: a home, a configuration and a log of their own for one test, and the processes in between.
+//! - [`history`]: joins what the server really received with what the ledger says. No test that runs
+//!   something gated should end without [`Stage::check_history`]: the gateway's word alone proves nothing.
+//!
+//! ```no_run
+//! use serde_json::json;
+//! use yesgate_testkit::{Stage, confirm_token};
+//!
+//! # let yesgate = "target/debug/yesgate"; // In a test: `env!("CARGO_BIN_EXE_yesgate")`.
+//! let stage = Stage::new(yesgate);
+//! let mut host = stage.host();
+//! host.initialize_legacy();
+//! let held = host.call("delete_note", json!({"id": "a"}));
+//! assert_eq!(stage.upstream_calls().len(), 0);
+//! let ran = host.call("delete_note", json!({"id": "a", "confirm_token": confirm_token(&held)}));
+//! assert_eq!(ran["result"]["structuredContent"]["deleted"], "a");
+//! assert!(host.close().success());
+//! assert_eq!(stage.check_history().gated, 1);
+//! ```
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![expect(clippy::indexing_slicing, reason = "a member that a JSON value does not have is null")]
+#![expect(clippy::needless_pass_by_value, reason = "tests write `json!` as an argument")]
+
+pub mod answer;
+pub mod history;
+pub mod host;
+pub mod mock_server;
+pub mod stage;
+pub mod upstream_log;
+pub mod wait;
+
+pub use answer::{confirm_token, error_code, intent_id, refusal, structured, text};
+pub use history::History;
+pub use host::Host;
+pub use stage::{Output, Stage};
+pub use upstream_log::Received;
+pub use wait::{DEADLINE, until};

@@ -1,0 +1,97 @@
+//! The words with which a mock server is told how to behave.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::protocol::Era;
+
+/// How a mock server behaves. The default is an honest server of both eras.
+#[derive(Debug, Default)]
+pub(super) struct Flags {
+    /// Where everything received is written down.
+    pub(super) log: PathBuf,
+    /// The one era it speaks; none: both.
+    pub(super) only: Option<Era>,
+    /// `slow` answers only once this file exists.
+    pub(super) gate: Option<PathBuf>,
+    /// Tools that say `readOnlyHint: true` beyond those that always do.
+    pub(super) read_only: Vec<String>,
+    /// A call to one of these ends the process, unanswered.
+    pub(super) die_on: Vec<String>,
+    /// A call to one of these is never answered.
+    pub(super) hang_on: Vec<String>,
+    /// A call to one of these is answered with six mebibytes.
+    pub(super) huge: Vec<String>,
+    /// The process ends before it reads anything.
+    pub(super) die_at_start: bool,
+    /// How many lines are read before no more are.
+    pub(super) stop_reading_after: Option<u64>,
+    /// There is noise on stdout.
+    pub(super) garbage: bool,
+    /// Calls are answered twice, differently.
+    pub(super) answer_twice: bool,
+    /// Calls are first answered under an id that nobody used.
+    pub(super) answer_wrong_id: bool,
+    /// After so many lists of tools, `write_note` is described differently.
+    pub(super) rug_pull_after: Option<u64>,
+    /// How many tools stand on a page.
+    pub(super) pages: Option<usize>,
+    /// `server/discover` is left unanswered.
+    pub(super) silent_discover: bool,
+    /// How long it takes to start.
+    pub(super) slow_start: Duration,
+}
+
+impl Flags {
+    /// Reads the command line, and the file that `--behaviour` names; a word it does not know is an error.
+    pub(super) fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
+        let mut flags = Self::default();
+        let mut words: Vec<String> = words.into_iter().collect();
+        words.reverse();
+        while let Some(word) = words.pop() {
+            let mut value = || words.pop().ok_or_else(|| format!("`{word}` needs a value"));
+            match word.as_str() {
+                "--log" => flags.log = value()?.into(),
+                "--era" => flags.only = era(&value()?)?,
+                "--gate" => flags.gate = Some(value()?.into()),
+                "--read-only" => flags.read_only.push(value()?),
+                "--die-on" => flags.die_on.push(value()?),
+                "--hang-on" => flags.hang_on.push(value()?),
+                "--huge" => flags.huge.push(value()?),
+                "--die-at-start" => flags.die_at_start = true,
+                "--stop-reading-after" => flags.stop_reading_after = Some(number(&value()?)?),
+                "--garbage" => flags.garbage = true,
+                "--answer-twice" => flags.answer_twice = true,
+                "--answer-wrong-id" => flags.answer_wrong_id = true,
+                "--rug-pull-after" => flags.rug_pull_after = Some(number(&value()?)?),
+                "--pages" => flags.pages = Some(number::<usize>(&value()?)?.max(1)),
+                "--silent-discover" => flags.silent_discover = true,
+                "--slow-start-ms" => flags.slow_start = Duration::from_millis(number(&value()?)?),
+                "--behaviour" => {
+                    let file = value()?;
+                    // A file that is not there has nothing to add.
+                    let text = std::fs::read_to_string(file).unwrap_or_default();
+                    words.extend(text.lines().rev().map(str::to_owned));
+                }
+                other => return Err(format!("unknown flag `{other}`")),
+            }
+        }
+        if flags.log.as_os_str().is_empty() {
+            return Err("`--log FILE` is missing".into());
+        }
+        Ok(flags)
+    }
+}
+
+fn era(word: &str) -> Result<Option<Era>, String> {
+    match word {
+        "legacy" => Ok(Some(Era::Legacy)),
+        "modern" => Ok(Some(Era::Modern)),
+        "both" => Ok(None),
+        other => Err(format!("unknown era `{other}`")),
+    }
+}
+
+fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
+    word.parse().map_err(|_| format!("`{word}` is no number"))
+}

@@ -1,0 +1,88 @@
+//! Finds the program `mock-server`, and builds it where it is missing or stale.
+//!
+//! Cargo tells a test where the programs of its own package are, and builds them; it does neither for the
+//! programs of a package that the tests depend on. Of the ways around that, this one has no second copy of
+//! the server and nothing that a test runner could trip over: a test that starts itself again as a server
+//! would have libtest's words on the JSON-RPC wire, a test target without a harness would be listed and run
+//! by nextest as if it were a test, and artifact dependencies are not in stable cargo.
+//!
+//! The program lies beside `yesgate`, in the folder of the same target directory and profile. Whoever tests
+//! the whole workspace has it there already, because this crate's own tests need it; `cargo test -p yesgate`
+//! alone has it built by the first test that needs it. Whether it is stale is told by the list of sources that
+//! cargo writes beside it (`mock-server.d`), which costs a few looks at the file system, not a start of cargo
+//! for each test. A lock lets one test build while the others wait.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// The path of `mock-server` beside the given program.
+///
+/// # Panics
+/// When it is missing and cannot be built.
+#[track_caller]
+pub(super) fn beside(yesgate: &Path) -> PathBuf {
+    static KNOWN: Mutex<Option<HashMap<PathBuf, PathBuf>>> = Mutex::new(None);
+    let folder = yesgate.parent().expect("a program lies in a folder");
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_default();
+    known.entry(folder.to_owned()).or_insert_with(|| find_or_build(folder)).clone()
+}
+
+fn find_or_build(folder: &Path) -> PathBuf {
+    let program = folder.join(format!("mock-server{}", std::env::consts::EXE_SUFFIX));
+    if is_fresh(&program) {
+        return program;
+    }
+    let turn = File::create(folder.join("mock-server.lock")).expect("the target directory can be written");
+    turn.lock().expect("a file can be locked");
+    // Another test may have built it while this one waited.
+    if !is_fresh(&program) {
+        build(folder);
+    }
+    assert!(program.exists(), "cargo did not put `mock-server` beside `yesgate`");
+    program
+}
+
+/// Whether the program is younger than all its sources.
+fn is_fresh(program: &Path) -> bool {
+    let Some(built) = modified(program) else { return false };
+    let Ok(list) = std::fs::read_to_string(program.with_extension("d")) else { return false };
+    let Some((_, sources)) = list.lines().next().and_then(|line| line.split_once(": ")) else { return false };
+    // A space in a path is written `\ `, as in a makefile.
+    sources.replace("\\ ", "\0").split(' ').map(|source| source.replace('\0', " ")).all(|source| {
+        // A source that is gone has changed.
+        modified(Path::new(&source)).is_some_and(|changed| changed <= built)
+    })
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|metadata| metadata.modified()).ok()
+}
+
+/// Has cargo build the program into the same folder.
+fn build(folder: &Path) {
+    let profile = match folder.file_name().and_then(|name| name.to_str()) {
+        Some("debug") | None => "dev",
+        Some(profile) => profile,
+    };
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--locked", "--bin", "mock-server", "--profile", profile]);
+    cargo.arg("--manifest-path").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"));
+    cargo.arg("--target-dir").arg(folder.parent().expect("a profile lies in a target directory"));
+    for (variable, _) in std::env::vars_os() {
+        // What cargo told the test about the test's own package is not for the build of another one.
+        if variable.to_str().is_some_and(|name| OF_THE_TEST.iter().any(|prefix| name.starts_with(prefix))) {
+            cargo.env_remove(variable);
+        }
+    }
+    let output = cargo.output().expect("cargo can be started");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "`mock-server` cannot be built:\n{complaint}");
+}
+
+const OF_THE_TEST: [&str; 5] =
+    ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"];
