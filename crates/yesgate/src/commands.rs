@@ -1,0 +1,66 @@
+//! One file per command.
+
+mod approve;
+mod audit;
+mod demo;
+mod doctor;
+mod help;
+mod policy;
+mod questions;
+mod review;
+mod tools;
+mod wrap;
+
+use std::process::ExitCode;
+
+use crate::cli::{AuditCommand, Cli, Command, ToolsCommand};
+use crate::output::{self, Done};
+use crate::settings::Settings;
+
+/// Runs one command and says how it ended.
+pub(crate) fn run(cli: Cli) -> ExitCode {
+    if let Command::Guard(guard) = &cli.command {
+        // Before anything else: a guard needs no runtime, no configuration and no ledger.
+        let Some((program, args)) = guard.command.split_first() else { return ExitCode::from(2) };
+        return yesgate_gateway::child::guard::run(program, args);
+    }
+    match run_async(cli) {
+        Ok(done) => done.into(),
+        Err(error) => {
+            output::error(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run_async(cli: Cli) -> anyhow::Result<Done> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(dispatch(cli));
+    // A host that keeps our stdin open must not keep us alive.
+    runtime.shutdown_background();
+    done
+}
+
+async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
+    let load = || Settings::load(cli.home.clone(), cli.config.clone());
+    match cli.command {
+        Command::Wrap(args) => wrap::run(&load()?, args).await,
+        Command::Pending => questions::pending(&load()?, cli.json).await,
+        Command::Show(args) => questions::show(&load()?, &args.id, cli.json).await,
+        Command::Approve(args) => approve::approve(&load()?, &args, cli.json).await,
+        Command::Deny(args) => approve::deny(&load()?, &args, cli.json).await,
+        Command::Resolve(args) => approve::resolve(&load()?, &args, cli.json).await,
+        Command::Tools(args) => match args.review {
+            Some(ToolsCommand::Review(review)) => review::run(&load()?, &review, cli.json).await,
+            None => tools::run(&load()?, args.server.as_deref(), &args.command, cli.json).await,
+        },
+        Command::Policy(command) => policy::run(&load()?, &command, cli.json).await,
+        Command::Audit(AuditCommand::Verify) => audit::verify(&load()?, cli.json).await,
+        Command::Audit(AuditCommand::List(args)) => audit::list(&load()?, args.last, cli.json).await,
+        Command::Doctor => doctor::run(&load()?, cli.json).await,
+        Command::Demo(args) => demo::run(args.yes).await,
+        Command::DemoServer => demo::serve(),
+        Command::MarkdownHelp => help::markdown(),
+        Command::Guard(_) => Ok(Done::Ok),
+    }
+}

@@ -1,0 +1,170 @@
+//! `approve`, `deny` and `resolve`: a human answers at the command line.
+
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::time::{Instant, timeout_at};
+use yesgate_core::assurance::Assurance;
+use yesgate_core::intent::{Approver, Intent, State, Surface};
+use yesgate_core::refusal::Why;
+use yesgate_ledger::Ledger;
+
+use super::questions::{Found, describe, find, print};
+use crate::cli::{ApproveArgs, DenyArgs, ResolveArgs};
+use crate::output::{self, Done, Hinted};
+use crate::settings::{Settings, now};
+
+/// How long `approve` waits to tell how the call ended.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(super) async fn approve(settings: &Settings, args: &ApproveArgs, as_json: bool) -> anyhow::Result<Done> {
+    let (ledger, _) = settings.ledger().await?;
+    let intent = match find(&ledger, &args.id).await? {
+        Found::One(intent) => intent,
+        Found::Other(done) => return Ok(done),
+    };
+    if intent.state() != State::Pending {
+        return Ok(output::refusal(&intent.ending()));
+    }
+    if args.code.as_ref().is_some_and(|code| *code != intent.digest().match_code()) {
+        return Ok(output::refusal(&Why::ContentChanged.into()));
+    }
+    if !args.yes && !confirmed(&intent)? {
+        output::line("Not approved. The question stays open; `yesgate deny` says no.");
+        return Ok(Done::Refused);
+    }
+    // The yes is to what was shown, whatever the question has become meanwhile.
+    let seen = intent.digest();
+    let by = approver();
+    let assurance = by.assurance;
+    let answered = ledger.update(intent.id(), move |intent, now| intent.approve(&by, seen, now)).await?;
+    match answered {
+        Some(Ok(())) => {}
+        Some(Err(refusal)) => return Ok(output::refusal(&refusal)),
+        None => return Ok(output::not_found("the question is gone", "`yesgate pending` lists what is open")),
+    }
+    if !as_json {
+        output::line(format_args!("Approved {} at level `{assurance}`.", intent.id()));
+    }
+    let ended = wait_for_end(&ledger, &intent).await?;
+    if as_json {
+        output::json(&describe(&ended, now()))?;
+        return Ok(Done::Ok);
+    }
+    match ended.state() {
+        State::Done(done) => output::line(format_args!("It ran once: {}.", done.as_str())),
+        State::Unknown => output::line("It was sent, and the answer was lost: see `yesgate pending`."),
+        State::Approved | State::Running => {
+            output::line(
+                "No gateway has run it yet. One that can reach the server runs it within a minute of the",
+            );
+            output::line("yes, or not at all; `yesgate show` tells how it ended.");
+        }
+        State::Pending
+        | State::Resolved { .. }
+        | State::Denied
+        | State::Expired
+        | State::Cancelled
+        | State::Superseded
+        | State::Voided => return Ok(output::refusal(&ended.ending())),
+    }
+    Ok(Done::Ok)
+}
+
+/// Shows the question and asks. Only a terminal is asked; its end, or anything but `y`, is no yes.
+fn confirmed(intent: &Intent) -> anyhow::Result<bool> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        let hint = "look at it with `yesgate show`, then use `yesgate approve ID --yes --code CODE`";
+        return Err(Hinted::new("there is no terminal to ask at", Some(hint)).into());
+    }
+    print(intent);
+    output::line("");
+    eprint!("Run exactly this, once? [y/N] ");
+    std::io::stderr().flush()?;
+    // What was typed before the question was shown is no answer to it.
+    rustix::termios::tcflush(&stdin, rustix::termios::QueueSelector::IFlush)
+        .context("the terminal cannot be read")?;
+    let mut answer = String::new();
+    stdin.lock().read_line(&mut answer)?;
+    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+}
+
+/// Who answers here. Whoever can write this ledger could also pretend to be another account, so it is
+/// never more than `local`.
+fn approver() -> Approver {
+    let uid = rustix::process::getuid().as_raw();
+    Approver {
+        name: format!("account {uid} at the command line"),
+        surface: Surface::Human,
+        assurance: Assurance::Local,
+    }
+}
+
+async fn wait_for_end(ledger: &Ledger, intent: &Intent) -> anyhow::Result<Intent> {
+    let mut changes = ledger.changes();
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let current = ledger.intent(intent.id()).await?.context("the question is gone")?;
+        let under_way = match current.state() {
+            State::Approved | State::Running => true,
+            State::Pending
+            | State::Done(_)
+            | State::Unknown
+            | State::Resolved { .. }
+            | State::Denied
+            | State::Expired
+            | State::Cancelled
+            | State::Superseded
+            | State::Voided => false,
+        };
+        if !under_way || timeout_at(deadline, changes.changed()).await.is_err() {
+            return Ok(current);
+        }
+    }
+}
+
+pub(super) async fn deny(settings: &Settings, args: &DenyArgs, as_json: bool) -> anyhow::Result<Done> {
+    let (ledger, _) = settings.ledger().await?;
+    let intent = match find(&ledger, &args.id).await? {
+        Found::One(intent) => intent,
+        Found::Other(done) => return Ok(done),
+    };
+    let by = approver();
+    let reason = args.reason.clone();
+    match ledger.update(intent.id(), move |intent, now| intent.deny(&by, reason, now)).await? {
+        Some(Ok(())) => finish(&ledger, &intent, as_json, "Denied. Nothing ran; the agent is told.").await,
+        Some(Err(refusal)) => Ok(output::refusal(&refusal)),
+        None => Ok(output::not_found("the question is gone", "`yesgate pending` lists what is open")),
+    }
+}
+
+pub(super) async fn resolve(settings: &Settings, args: &ResolveArgs, as_json: bool) -> anyhow::Result<Done> {
+    let (ledger, _) = settings.ledger().await?;
+    let intent = match find(&ledger, &args.id).await? {
+        Found::One(intent) => intent,
+        Found::Other(done) => return Ok(done),
+    };
+    let by = approver().name;
+    let ran = args.ran;
+    match ledger.update(intent.id(), move |intent, now| intent.resolve(&by, ran, now)).await? {
+        Some(Ok(())) => {
+            let words =
+                if ran { "Settled: it ran." } else { "Settled: it did not run. It may be asked again." };
+            finish(&ledger, &intent, as_json, words).await
+        }
+        Some(Err(refusal)) => Ok(output::refusal(&refusal)),
+        None => Ok(output::not_found("the question is gone", "`yesgate pending` lists what is open")),
+    }
+}
+
+async fn finish(ledger: &Ledger, intent: &Intent, as_json: bool, words: &str) -> anyhow::Result<Done> {
+    if as_json {
+        let current = ledger.intent(intent.id()).await?.context("the question is gone")?;
+        output::json(&describe(&current, now()))?;
+    } else {
+        output::line(words);
+    }
+    Ok(Done::Ok)
+}

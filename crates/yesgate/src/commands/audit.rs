@@ -1,0 +1,78 @@
+//! `audit verify` and `audit list`: the ledger's chain, checked and shown.
+
+use serde_json::json;
+use yesgate_core::audit::AuditEntry;
+use yesgate_core::render::Sanitized;
+use yesgate_ledger::AuditRow;
+
+use crate::output::{self, Done};
+use crate::settings::Settings;
+
+pub(super) async fn verify(settings: &Settings, as_json: bool) -> anyhow::Result<Done> {
+    let (ledger, _) = settings.ledger().await?;
+    let report = ledger.verify().await?;
+    if as_json {
+        output::json(&json!({
+            "rows": report.rows,
+            "intents": report.intents,
+            "head": report.head,
+            "problems": report.faults.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        }))?;
+    } else {
+        output::line(format_args!(
+            "{} rows, {} questions, head {}",
+            report.rows,
+            report.intents,
+            report.head.short()
+        ));
+        for fault in &report.faults {
+            output::line(format_args!("  problem: {}", Sanitized::line(&fault.to_string())));
+        }
+        if report.is_sound() {
+            output::line("The chain is whole: no row was changed, removed or reordered.");
+        } else {
+            output::line("The chain is broken: do not rely on what stands after the first problem.");
+        }
+    }
+    Ok(if report.is_sound() { Done::Ok } else { Done::Problem })
+}
+
+pub(super) async fn list(settings: &Settings, last: u32, as_json: bool) -> anyhow::Result<Done> {
+    let (ledger, _) = settings.ledger().await?;
+    let rows = ledger.audit_last(last).await?;
+    let entries = rows
+        .iter()
+        .map(|row| Ok((row, row.entry()?)))
+        .collect::<anyhow::Result<Vec<(&AuditRow, AuditEntry)>>>()?;
+    if as_json {
+        let rows: Vec<_> = entries
+            .iter()
+            .map(|(row, entry)| json!({"sequence": row.sequence, "hash": row.hash, "entry": entry}))
+            .collect();
+        output::json(&rows)?;
+        return Ok(Done::Ok);
+    }
+    let mut cells = Vec::new();
+    for (row, entry) in &entries {
+        let intent = entry.intent.as_ref().map(ToString::to_string).unwrap_or_default();
+        let event = serde_json::to_value(&entry.event)?;
+        let name = event.get("event").and_then(|name| name.as_str()).unwrap_or_default().to_owned();
+        cells.push(vec![row.sequence.to_string(), entry.at.to_string(), name, intent, details(&event)]);
+    }
+    output::table(&["ROW", "AT", "EVENT", "QUESTION", "DETAILS"], &cells);
+    Ok(Done::Ok)
+}
+
+/// The members of an event in one line, without its name.
+fn details(event: &serde_json::Value) -> String {
+    let Some(members) = event.as_object() else { return String::new() };
+    let words: Vec<String> = members
+        .iter()
+        .filter(|(key, value)| key.as_str() != "event" && !value.is_null())
+        .map(|(key, value)| match value.as_str() {
+            Some(text) => format!("{key}={}", Sanitized::line(text)),
+            None => format!("{key}={}", Sanitized::line(&value.to_string())),
+        })
+        .collect();
+    words.join(" ")
+}

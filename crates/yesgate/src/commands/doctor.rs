@@ -1,0 +1,190 @@
+//! `doctor`: what this set-up can promise, what it cannot, and what to do about it.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use serde::Serialize;
+use yesgate_core::assurance::Assurance;
+use yesgate_core::render::Sanitized;
+use yesgate_ledger::Filter;
+
+use super::wrap::REACH;
+use crate::output::{self, Done};
+use crate::settings::Settings;
+
+/// One finding.
+#[derive(Debug, Serialize)]
+struct Finding {
+    weight: Weight,
+    topic: &'static str,
+    text: String,
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Weight {
+    /// As it should be.
+    Fine,
+    /// A limit that you should know.
+    Know,
+    /// Something to mend.
+    Mend,
+}
+
+pub(super) async fn run(settings: &Settings, as_json: bool) -> anyhow::Result<Done> {
+    let mut findings = vec![configuration(settings)];
+    findings.extend(ledger(settings).await);
+    findings.push(levels());
+    findings.push(same_account());
+    findings.extend(unreachable_rules(settings));
+    findings.extend(system());
+    let broken = findings.iter().any(|finding| finding.weight == Weight::Mend);
+    if as_json {
+        output::json(&findings)?;
+    } else {
+        print(&findings);
+    }
+    Ok(if broken { Done::Problem } else { Done::Ok })
+}
+
+fn print(findings: &[Finding]) {
+    for finding in findings {
+        let mark = match finding.weight {
+            Weight::Fine => "ok  ",
+            Weight::Know => "know",
+            Weight::Mend => "MEND",
+        };
+        output::line(format_args!("{mark}  {:<13} {}", finding.topic, Sanitized::line(&finding.text)));
+    }
+    output::line("");
+    output::line("What each kind of yes proves:");
+    for level in Assurance::ALL {
+        let reach = match level {
+            Assurance::Asserted => "with the two-key profile",
+            Assurance::Relayed | Assurance::Local => "reachable here",
+            Assurance::Client => "nothing here gives it; a `local` yes counts as more",
+            Assurance::SignedIn | Assurance::Verified => "not reachable here: such calls are refused",
+        };
+        output::line(format_args!("  {:<10} {} ({reach})", level.as_str(), level.meaning()));
+    }
+}
+
+fn fine(topic: &'static str, text: impl Into<String>) -> Finding {
+    Finding { weight: Weight::Fine, topic, text: text.into() }
+}
+
+fn know(topic: &'static str, text: impl Into<String>) -> Finding {
+    Finding { weight: Weight::Know, topic, text: text.into() }
+}
+
+fn mend(topic: &'static str, text: impl Into<String>) -> Finding {
+    Finding { weight: Weight::Mend, topic, text: text.into() }
+}
+
+fn configuration(settings: &Settings) -> Finding {
+    match &settings.config_path {
+        None => fine("configuration", "none: reads that the server vouches for pass, everything else asks"),
+        Some(path) if others_may_write(path) => mend(
+            "configuration",
+            format!("{} can be changed by other accounts; `chmod go-w` it", path.display()),
+        ),
+        Some(path) => fine("configuration", format!("{} is sound", path.display())),
+    }
+}
+
+fn others_may_write(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|data| data.mode() & 0o022 != 0)
+}
+
+async fn ledger(settings: &Settings) -> Vec<Finding> {
+    let path = settings.home.ledger();
+    let ledger = match settings.ledger().await {
+        Ok((ledger, _)) => ledger,
+        Err(error) => return vec![mend("ledger", format!("{error:#}"))],
+    };
+    let mut findings = vec![match ledger.verify().await {
+        Ok(report) if report.is_sound() => {
+            fine("ledger", format!("{}: {} rows, the chain is whole", path.display(), report.rows))
+        }
+        Ok(report) => mend(
+            "ledger",
+            format!(
+                "{}: the chain is broken, {} problems; see `yesgate audit verify`",
+                path.display(),
+                report.faults.len()
+            ),
+        ),
+        Err(error) => mend("ledger", format!("{}: {error}", path.display())),
+    }];
+    match ledger.intents(Filter::Unknown).await {
+        Ok(unknown) if unknown.is_empty() => {}
+        Ok(unknown) => findings.push(mend(
+            "unknown",
+            format!(
+                "{} calls were sent and their answer was lost; settle them with `yesgate resolve`",
+                unknown.len()
+            ),
+        )),
+        Err(error) => findings.push(mend("unknown", error.to_string())),
+    }
+    if fs::metadata(settings.home.path()).is_ok_and(|data| data.mode() & 0o077 != 0) {
+        findings.push(mend(
+            "home",
+            format!("{} is open to other accounts; `chmod 700` it", settings.home.path().display()),
+        ));
+    }
+    findings
+}
+
+fn levels() -> Finding {
+    know(
+        "a local yes",
+        "a yes from this command line is `local`: somebody with this account agreed. An agent that can run \
+         commands under the same account could give it too",
+    )
+}
+
+fn same_account() -> Finding {
+    know(
+        "custody",
+        "the gate and the server run under the agent's own account: an agent with a shell can start the server \
+         without the gate. Run the gate under another account where that matters",
+    )
+}
+
+/// Rules that ask for more than anybody can give here.
+fn unreachable_rules(settings: &Settings) -> Vec<Finding> {
+    settings
+        .config
+        .policy
+        .least_assurances()
+        .into_iter()
+        .filter(|(_, least)| *least > REACH)
+        .map(|(name, least)| {
+            know(
+                "unreachable",
+                format!(
+                    "{name} needs a yes at level `{least}`, which cannot be given here: its calls are refused"
+                ),
+            )
+        })
+        .collect()
+}
+
+/// Settings of the machine that let one process act for another.
+fn system() -> Vec<Finding> {
+    let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
+    let mut findings = Vec::new();
+    if read("/proc/sys/kernel/yama/ptrace_scope").as_deref() == Some("0") {
+        findings.push(know(
+            "ptrace",
+            "any process of this account may control the others (kernel.yama.ptrace_scope = 0)",
+        ));
+    }
+    if read("/proc/sys/dev/tty/legacy_tiocsti").as_deref() == Some("1") {
+        findings.push(know("terminal", "programs may type into your terminal (dev.tty.legacy_tiocsti = 1)"));
+    }
+    findings
+}

@@ -1,0 +1,207 @@
+//! `pending` and `show`: what waits for an answer.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use yesgate_core::intent::{Intent, State};
+use yesgate_core::redact::redact;
+use yesgate_core::render::{Sanitized, render_value};
+use yesgate_ledger::{Filter, Ledger};
+
+use crate::output::{self, Done};
+use crate::settings::{Settings, now};
+
+pub(super) async fn pending(settings: &Settings, as_json: bool) -> anyhow::Result<Done> {
+    let (ledger, _) = settings.ledger().await?;
+    let mut open = ledger.intents(Filter::Unknown).await?;
+    open.extend(ledger.intents(Filter::Open).await?);
+    if as_json {
+        output::json(&open.iter().map(|intent| describe(intent, now())).collect::<Vec<_>>())?;
+        return Ok(Done::Ok);
+    }
+    let (unknown, waiting): (Vec<_>, Vec<_>) =
+        open.iter().partition(|intent| intent.state() == State::Unknown);
+    if !unknown.is_empty() {
+        output::line("These calls were sent and their answer was lost. Look, and settle each of them with");
+        output::line("`yesgate resolve ID --ran` or `yesgate resolve ID --did-not-run`:");
+        list(&unknown);
+        output::line("");
+    }
+    if waiting.is_empty() {
+        output::line("Nothing waits for an answer.");
+    } else {
+        list(&waiting);
+        output::line("");
+        output::line(
+            "Look at one with `yesgate show ID`; answer with `yesgate approve ID` or `yesgate deny ID`.",
+        );
+    }
+    Ok(Done::Ok)
+}
+
+fn list(intents: &[&Intent]) {
+    let rows: Vec<Vec<String>> = intents
+        .iter()
+        .map(|intent| {
+            let binding = &intent.question().binding;
+            vec![
+                intent.id().to_string(),
+                intent.state().to_string(),
+                age(now().duration_since(intent.opened_at()).as_secs()),
+                left(intent),
+                intent.digest().match_code(),
+                Sanitized::line(binding.caller.client.as_str()).to_string(),
+                intent.question().summary.to_string(),
+            ]
+        })
+        .collect();
+    output::table(&["ID", "STATE", "AGE", "LEFT", "CODE", "CLIENT", "SUMMARY"], &rows);
+}
+
+fn left(intent: &Intent) -> String {
+    match intent.state() {
+        State::Pending => age(intent.decide_by().duration_since(now()).as_secs()),
+        State::Approved
+        | State::Running
+        | State::Done(_)
+        | State::Unknown
+        | State::Resolved { .. }
+        | State::Denied
+        | State::Expired
+        | State::Cancelled
+        | State::Superseded
+        | State::Voided => "–".into(),
+    }
+}
+
+fn age(seconds: i64) -> String {
+    match seconds {
+        ..0 => "0s".into(),
+        0..120 => format!("{seconds}s"),
+        120..7200 => format!("{}m", seconds / 60),
+        7200.. => format!("{}h", seconds / 3600),
+    }
+}
+
+pub(super) async fn show(settings: &Settings, id: &str, as_json: bool) -> anyhow::Result<Done> {
+    let (ledger, _) = settings.ledger().await?;
+    match find(&ledger, id).await? {
+        Found::One(intent) if as_json => output::json(&describe(&intent, now()))?,
+        Found::One(intent) => print(&intent),
+        Found::Other(done) => return Ok(done),
+    }
+    Ok(Done::Ok)
+}
+
+/// What looking an id up gave.
+pub(super) enum Found {
+    One(Box<Intent>),
+    Other(Done),
+}
+
+/// Finds the one question whose id begins like this.
+pub(super) async fn find(ledger: &Ledger, id: &str) -> anyhow::Result<Found> {
+    let ids = ledger.find(id).await?;
+    let hint = "`yesgate pending` lists the questions that are open";
+    match ids.as_slice() {
+        [] => Ok(Found::Other(output::not_found(
+            &format!("there is no question `{}`", id.escape_debug()),
+            hint,
+        ))),
+        [one] => match ledger.intent(one).await? {
+            Some(intent) => Ok(Found::One(Box::new(intent))),
+            None => Ok(Found::Other(output::not_found("the question is gone", hint))),
+        },
+        several => {
+            let words = format!("{} questions begin with `{}`", several.len(), id.escape_debug());
+            Ok(Found::Other(output::not_found(&words, "give more letters of the id")))
+        }
+    }
+}
+
+/// Shows a question whole: everything that will run, and everything that was said about it.
+pub(super) fn print(intent: &Intent) {
+    let question = intent.question();
+    let binding = &question.binding;
+    output::line(format_args!("{}", question.summary));
+    output::line("");
+    let row = |name: &str, value: &dyn std::fmt::Display| output::line(format_args!("  {name:<10} {value}"));
+    row("question", intent.id());
+    row("state", &intent.state());
+    row("code", &intent.digest().match_code());
+    row("server", &binding.server);
+    row("tool", &format_args!("{} (definition {})", binding.tool, binding.definition.0.short()));
+    row(
+        "class",
+        &format_args!(
+            "{} ({})",
+            question.classified.class,
+            Sanitized::line(&question.classified.source.to_string())
+        ),
+    );
+    row(
+        "asked by",
+        &format_args!("{} for {}", Sanitized::line(binding.caller.client.as_str()), binding.caller.principal),
+    );
+    if let Some(rule) = &question.rule {
+        row("rule", &Sanitized::line(rule));
+    }
+    if let Some(reason) = &question.reason {
+        row("because", reason);
+    }
+    row("needs", &format_args!("a yes at level `{}` or better", question.least));
+    row("asked at", &intent.opened_at());
+    if intent.state() == State::Pending {
+        row("decide by", &intent.decide_by());
+    }
+    if let Some(decision) = intent.decision() {
+        row(
+            "decided",
+            &format_args!("by {} at level `{}`", Sanitized::line(&decision.by), decision.assurance),
+        );
+        if let Some(reason) = &decision.reason {
+            row("reason", &Sanitized::line(reason));
+        }
+    }
+    output::line("");
+    output::line(format_args!(
+        "Arguments ({} bytes), exactly as they will run:",
+        binding.arguments.as_str().len()
+    ));
+    match render_value(&binding.arguments.to_value()) {
+        Ok(lines) => lines.iter().for_each(|line| output::line(format_args!("  {line}"))),
+        Err(error) => output::line(format_args!("  {error}")),
+    }
+}
+
+/// A question for programs. Secrets in the arguments are redacted; the digest is over all of them.
+pub(super) fn describe(intent: &Intent, now: Timestamp) -> Value {
+    let question = intent.question();
+    let binding = &question.binding;
+    json!({
+        "intent_id": intent.id(),
+        "state": intent.state().as_str(),
+        "match_code": intent.digest().match_code(),
+        "digest": intent.digest(),
+        "summary": question.summary.as_str(),
+        "server": binding.server,
+        "tool": binding.tool,
+        "definition": binding.definition,
+        "caller": binding.caller,
+        "class": question.classified.class,
+        "class_source": question.classified.source.to_string(),
+        "rule": question.rule,
+        "reason": question.reason.as_ref().map(Sanitized::as_str),
+        "arguments": redact(&binding.arguments.to_value()),
+        "channel": question.channel,
+        "least_assurance": question.least,
+        "opened_at": intent.opened_at(),
+        "decide_by": intent.decide_by(),
+        "seconds_left": intent.decide_by().duration_since(now).as_secs().max(0),
+        "decision": intent.decision(),
+        "outcome": match intent.state() {
+            State::Done(done) => Some(done.as_str()),
+            State::Pending | State::Approved | State::Running | State::Unknown | State::Resolved { .. }
+            | State::Denied | State::Expired | State::Cancelled | State::Superseded | State::Voided => None,
+        },
+    })
+}

@@ -1,0 +1,224 @@
+//! `tools`: the matrix – each tool, its class, how we know, and what happens in each mode.
+
+use std::ffi::OsString;
+
+use anyhow::Context as _;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use yesgate::SystemEntropy;
+use yesgate_core::class::{Class, Classified};
+use yesgate_core::clock::Entropy as _;
+use yesgate_core::definition::ToolDefinition;
+use yesgate_core::id::{BootId, ServerName};
+use yesgate_core::json::{Limits, parse_lenient};
+use yesgate_core::mode::Mode;
+use yesgate_core::policy::Consequence;
+use yesgate_core::render::Sanitized;
+use yesgate_core::verdict::ConfirmType;
+use yesgate_gateway::child::{ChildSpec, guard};
+use yesgate_gateway::probe::list_tools;
+use yesgate_ledger::Ledger;
+
+use super::wrap::trust;
+use crate::catalogue::{self, Seen};
+use crate::output::{self, Done};
+use crate::settings::Settings;
+
+pub(super) async fn run(
+    settings: &Settings,
+    server: Option<&str>,
+    command: &[OsString],
+    as_json: bool,
+) -> anyhow::Result<Done> {
+    let servers = servers(settings, server, command).await?;
+    if servers.is_empty() {
+        let hint = "wrap a server first, or ask one directly: `yesgate tools NAME -- COMMAND…`";
+        return Ok(output::not_found("no server is known yet", hint));
+    }
+    let (ledger, _) = settings.ledger().await?;
+    let mut all = Vec::new();
+    for seen in &servers {
+        let rows = matrix(settings, &ledger, seen).await?;
+        if as_json {
+            all.extend(rows.iter().map(|row| row.to_json(&seen.server)));
+        } else {
+            print(&seen.server, &rows);
+        }
+    }
+    if as_json {
+        output::json(&all)?;
+    }
+    Ok(Done::Ok)
+}
+
+/// The servers that are meant: the one that is asked directly, or those that were wrapped.
+pub(super) async fn servers(
+    settings: &Settings,
+    server: Option<&str>,
+    command: &[OsString],
+) -> anyhow::Result<Vec<Seen>> {
+    let configured = |name: &str| {
+        let name = name.parse::<ServerName>().ok()?;
+        let server = settings.config.servers.get(&name)?;
+        Some(server.command.iter().map(OsString::from).collect::<Vec<_>>())
+    };
+    if let Some((name, command)) = match (server, command) {
+        (name, [program, ..]) => Some((
+            name.map_or_else(|| program.to_string_lossy().into_owned(), str::to_owned),
+            command.to_vec(),
+        )),
+        (Some(name), []) => {
+            configured(name).filter(|command| !command.is_empty()).map(|command| (name.to_owned(), command))
+        }
+        (None, []) => None,
+    } {
+        return Ok(vec![ask(&name, &command).await?]);
+    }
+    let mut seen = catalogue::all(&settings.home)?;
+    seen.retain(|seen| server.is_none_or(|name| seen.server.as_str() == name));
+    Ok(seen)
+}
+
+/// Starts a server and asks it.
+async fn ask(name: &str, command: &[OsString]) -> anyhow::Result<Seen> {
+    let (program, args) = command.split_first().context("no command was given")?;
+    let spec = ChildSpec { program: program.clone(), args: args.to_vec(), guard: guard::prefix(&["guard"])? };
+    let boot = BootId::from_entropy(SystemEntropy.draw()?);
+    let listing = list_tools(&spec, &boot).await?;
+    let name = std::path::Path::new(name)
+        .file_stem()
+        .map_or_else(|| name.into(), |stem| stem.to_string_lossy().into_owned());
+    Ok(Seen {
+        server: name.parse()?,
+        command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        untrusted: false,
+        tools: listing.tools,
+    })
+}
+
+/// One tool of the matrix.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) definition: ToolDefinition,
+    pub(super) classified: Classified,
+    cells: [Consequence; 3],
+}
+
+pub(super) async fn matrix(settings: &Settings, ledger: &Ledger, seen: &Seen) -> anyhow::Result<Vec<Row>> {
+    let pins = ledger.pins(&seen.server).await?;
+    let policy = &settings.config.policy;
+    let trust = trust(&settings.config, &seen.server, seen.untrusted);
+    let rows = seen.tools.iter().filter_map(|tool| read(tool)).map(|definition| {
+        let classified = policy.classify(&seen.server, &definition, trust, pins.get(&definition.name));
+        let cell = |mode| policy.consequence(&seen.server, &definition, trust, classified.class, mode);
+        Row { cells: [cell(Mode::Ask), cell(Mode::Plan), cell(Mode::Execute)], classified, definition }
+    });
+    Ok(rows.collect())
+}
+
+fn read(tool: &RawValue) -> Option<ToolDefinition> {
+    let limits = Limits { max_bytes: 4 << 20, ..Limits::default() };
+    ToolDefinition::parse(&parse_lenient(tool.get().as_bytes(), limits).ok()?).ok()
+}
+
+impl Row {
+    /// Whether somebody always has a say before it runs.
+    const fn asks(&self) -> bool {
+        let [_, _, execute] = &self.cells;
+        match execute {
+            Consequence::Asks | Consequence::TwoKeys => true,
+            Consequence::Runs | Consequence::Explained | Consequence::Refused | Consequence::Depends => false,
+        }
+    }
+
+    fn depends(&self) -> bool {
+        let [_, _, execute] = &self.cells;
+        *execute == Consequence::Depends
+    }
+
+    fn runs_unasked(&self) -> bool {
+        let [_, _, execute] = &self.cells;
+        *execute == Consequence::Runs
+    }
+
+    /// How a human confirms it in execute mode.
+    const fn confirm(&self) -> &'static str {
+        let [_, _, execute] = &self.cells;
+        match execute {
+            Consequence::Runs | Consequence::Refused | Consequence::Explained => ConfirmType::None.as_str(),
+            Consequence::Asks | Consequence::Depends => ConfirmType::Simple.as_str(),
+            Consequence::TwoKeys => "two keys",
+        }
+    }
+
+    /// Whether the tool may change something and runs without a question in execute mode.
+    fn is_ungated_write(&self) -> bool {
+        self.classified.class != Class::ReadOnly && self.runs_unasked()
+    }
+
+    fn to_json(&self, server: &ServerName) -> Value {
+        let [ask, plan, execute] = &self.cells;
+        json!({
+            "server": server,
+            "tool": self.definition.name,
+            "class": self.classified.class,
+            "source": self.classified.source.to_string(),
+            "confirm": self.confirm(),
+            "ask": ask.as_str(),
+            "plan": plan.as_str(),
+            "execute": execute.as_str(),
+            "ungated_write": self.is_ungated_write(),
+            "definition": self.definition.digest,
+        })
+    }
+}
+
+fn print(server: &ServerName, rows: &[Row]) {
+    let asks = rows.iter().filter(|row| row.asks()).count();
+    output::line(format_args!("{server}: {} tools, {asks} ask before they run", rows.len()));
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| {
+            let [ask, plan, execute] = &row.cells;
+            vec![
+                format!("  {}", row.definition.name),
+                row.classified.class.to_string(),
+                Sanitized::line(&row.classified.source.to_string()).to_string(),
+                row.confirm().to_owned(),
+                ask.as_str().into(),
+                plan.as_str().into(),
+                execute.as_str().into(),
+            ]
+        })
+        .collect();
+    output::table(
+        &["  TOOL", "CLASS", "KNOWN BY", "CONFIRM", "ASK MODE", "PLAN MODE", "EXECUTE MODE"],
+        &cells,
+    );
+    let ungated: Vec<&str> =
+        rows.iter().filter(|row| row.is_ungated_write()).map(|row| row.definition.name.as_str()).collect();
+    output::line("");
+    let depends: Vec<&str> =
+        rows.iter().filter(|row| row.depends()).map(|row| row.definition.name.as_str()).collect();
+    if !ungated.is_empty() {
+        output::line(format_args!("  NOT gated although they may change something: {}", ungated.join(", ")));
+    }
+    if !depends.is_empty() {
+        output::line(format_args!("  Gated or not by the rules' conditions: {}", depends.join(", ")));
+    }
+    if ungated.is_empty() && depends.is_empty() {
+        output::line("  No tool that may change something runs unasked.");
+    }
+    let unknown = rows
+        .iter()
+        .filter(|row| {
+            row.classified.class == Class::Dangerous && row.definition.annotations == Default::default()
+        })
+        .count();
+    if unknown > 0 {
+        output::line(format_args!(
+            "  {unknown} of them say nothing of their risk and count as dangerous; `yesgate tools review {server}` settles them in seconds."
+        ));
+    }
+    output::line("");
+}

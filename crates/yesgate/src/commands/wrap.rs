@@ -1,0 +1,122 @@
+//! `wrap`: the gate in front of one server. Nothing but JSON-RPC is written to stdout.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use tracing_subscriber::EnvFilter;
+use yesgate::SystemEntropy;
+use yesgate_core::assurance::Assurance;
+use yesgate_core::caller::Caller;
+use yesgate_core::class::Trust;
+use yesgate_core::digest::ServerIdentity;
+use yesgate_core::id::ServerName;
+use yesgate_core::intent::Asker;
+use yesgate_core::policy::Config;
+use yesgate_core::switch::OperatorSwitch;
+use yesgate_gateway::child::{ChildSpec, guard};
+use yesgate_gateway::gate::{Gate, GatedServer, Setting};
+use yesgate_gateway::stdio::host;
+use yesgate_gateway::wrap::{Host, wrap};
+
+use crate::catalogue::Writer;
+use crate::cli::WrapArgs;
+use crate::output::{Done, Hinted};
+use crate::settings::Settings;
+
+pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<Done> {
+    log_to_stderr();
+    let Some((program, rest)) = args.command.split_first() else {
+        anyhow::bail!("no command was given");
+    };
+    let name = server_name(args.name.as_deref(), program, rest)?;
+    let (ledger, boot) = settings.ledger().await?;
+    let server = GatedServer {
+        identity: identity(&args.command)?,
+        trust: trust(&settings.config, &name, args.untrusted),
+        name,
+    };
+    let setting = Setting {
+        boot,
+        asker: Asker { uid: Some(rustix::process::getuid().as_raw()) },
+        switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
+        reach: REACH,
+    };
+    let observer = Writer::new(&settings.home, &server.name, &args.command, args.untrusted);
+    let policy = Arc::new(settings.config.policy.clone());
+    let gate = Arc::new(Gate::new(server, policy, ledger, setting, Arc::new(SystemEntropy)).await?);
+    let spec = ChildSpec {
+        program: program.clone(),
+        args: rest.to_vec(),
+        guard: guard::prefix(&["guard"]).context("this program cannot find itself")?,
+    };
+    let (input, output) = host::host().context("stdin and stdout cannot be used")?;
+    let end = wrap(gate, spec, Host { input, output }, local_caller()?, Some(Arc::new(observer))).await?;
+    if let Some(complaint) = end.complaint {
+        eprintln!("Error: {complaint}");
+    }
+    Ok(Done::Code(end.code))
+}
+
+/// The strongest yes that can be had over stdio: somebody at the command line. The ledger belongs to
+/// the agent's own account here, so no other account can be told from a pretended one.
+pub(super) const REACH: Assurance = Assurance::Local;
+
+/// What the server is: its command line, the folder and the environment that the host gave us.
+fn identity(command: &[OsString]) -> anyhow::Result<ServerIdentity> {
+    let folder = std::env::current_dir().context("the working directory is gone")?;
+    let environment: Vec<_> = std::env::vars_os().collect();
+    Ok(ServerIdentity::of_command(
+        command.iter().map(|word| word.as_bytes()),
+        folder.as_os_str().as_bytes(),
+        environment.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())),
+    ))
+}
+
+/// The caller of a stdio session: the account we run under. The client's name follows with its
+/// first message.
+fn local_caller() -> anyhow::Result<Caller> {
+    let uid = rustix::process::getuid().as_raw();
+    Ok(Caller { org: "local".parse()?, principal: format!("uid-{uid}").parse()?, client: "unknown".parse()? })
+}
+
+/// The server's name: the one given, or the program's own, without folder and ending. A program that
+/// only starts others, such as `npx`, lends its name to the first of its words that names something.
+fn server_name(given: Option<&str>, program: &OsStr, args: &[OsString]) -> anyhow::Result<ServerName> {
+    let stem = |word: &OsStr| Path::new(word).file_stem().unwrap_or(word).to_string_lossy().into_owned();
+    let mut guess = stem(program);
+    if STARTERS.contains(&guess.as_str()) {
+        let started = args.iter().map(|word| word.to_string_lossy()).find(|word| !word.starts_with('-'));
+        let name = started.map(|word| {
+            stem(OsStr::new(
+                word.split_once("@")
+                    .filter(|(name, _)| !name.is_empty())
+                    .map_or(word.as_ref(), |(name, _)| name),
+            ))
+        });
+        guess = name.filter(|name| !DULL.contains(&name.as_str())).unwrap_or(guess);
+    }
+    given.unwrap_or(&guess).parse().map_err(|error: yesgate_core::id::ParseIdError| {
+        Hinted::new(error.to_string(), Some("give the server a name of its own with `--name`")).into()
+    })
+}
+
+const STARTERS: [&str; 8] = ["npx", "uvx", "bunx", "pipx", "node", "python", "python3", "deno"];
+/// Names that half of all servers have.
+const DULL: [&str; 5] = ["index", "main", "server", "run", "app"];
+
+/// A server that a person wraps by hand is believed when it says that a tool only reads.
+pub(super) fn trust(config: &Config, name: &ServerName, untrusted: bool) -> Trust {
+    match (untrusted, config.servers.get(name).and_then(|server| server.trusted)) {
+        (true, _) | (false, Some(false)) => Trust::None,
+        (false, Some(true)) => Trust::Full,
+        (false, None) => Trust::ReadOnlyHint,
+    }
+}
+
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_env("YESGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+}

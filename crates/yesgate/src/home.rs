@@ -1,0 +1,46 @@
+//! Where things live. Never in the working directory: an agent may write there.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use etcetera::BaseStrategy as _;
+
+/// The folder that holds the ledger.
+#[derive(Clone, Debug)]
+pub(crate) struct Home(PathBuf);
+
+impl Home {
+    /// The folder that was named, or the platform's data directory.
+    pub(crate) fn find(named: Option<PathBuf>) -> anyhow::Result<Self> {
+        match named {
+            Some(path) => Ok(Self(std::path::absolute(path)?)),
+            None => {
+                let base = etcetera::choose_base_strategy().context("this account has no home directory")?;
+                Ok(Self(base.data_dir().join("yesgate")))
+            }
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn ledger(&self) -> PathBuf {
+        self.0.join("ledger.db")
+    }
+
+    pub(crate) fn catalogue(&self) -> PathBuf {
+        self.0.join("servers")
+    }
+}
+
+/// The configuration file: the one that was named, else the user's, else the system's.
+pub(crate) fn find_config(named: Option<PathBuf>) -> Option<PathBuf> {
+    if named.is_some() {
+        return named;
+    }
+    let user =
+        etcetera::choose_base_strategy().ok().map(|base| base.config_dir().join("yesgate/yesgate.toml"));
+    let system = PathBuf::from("/etc/yesgate/yesgate.toml");
+    user.into_iter().chain([system]).find(|path| path.exists())
+}

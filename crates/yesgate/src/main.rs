@@ -1,0 +1,19 @@
+//! The `yesgate` command: reads the words, calls one command, prints `Error:` and `Hint:`.
+
+mod catalogue;
+mod cli;
+mod commands;
+mod home;
+mod output;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::Cli;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    commands::run(cli)
+}

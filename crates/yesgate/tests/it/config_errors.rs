@@ -1,0 +1,136 @@
+//! Configurations that are wrong, missing, or lie where an agent could have put them.
+
+use std::fs;
+
+use serde_json::json;
+use yesgate_testkit::{Output, refusal, structured, text};
+
+use crate::support::{legacy, stage};
+
+/// Runs commands under a configuration that must not load; each says the same.
+#[track_caller]
+fn complaint(toml: &str) -> String {
+    let stage = stage().config(toml);
+    let mut wrap: Vec<_> = ["wrap", "--name", "mock", "--"].map(std::ffi::OsString::from).to_vec();
+    wrap.extend(stage.server_words());
+    let failed = |output: Output| {
+        assert_eq!((output.code(), output.stdout.as_str()), (1, ""), "{output:#?}");
+        let (_, rest) = output.stderr.split_once("yesgate.toml:").expect("the file is named");
+        format!("Error: yesgate.toml:{rest}")
+    };
+    let said = failed(stage.yesgate(&wrap));
+    assert!(stage.upstream_lines().is_empty(), "no server was started");
+    for words in [["policy", "check"].as_slice(), &["pending"], &["doctor"]] {
+        assert_eq!(failed(stage.yesgate(words)), said);
+    }
+    said
+}
+
+/// A broken configuration names the line, the column, the key and the nearest valid one; `wrap` ends with exit code 1
+/// and without a word on stdout. (FC 14)
+#[test]
+fn a_broken_configuration_says_where_and_what_was_meant() {
+    insta::assert_snapshot!(complaint("# A comment.\nprofil = \"handshake\"\n"), @r"
+    Error: yesgate.toml:2:1: unknown key `profil`
+    Hint: did you mean `profile`?
+    ");
+    insta::assert_snapshot!(complaint("profile = \"handshaking\"\n"), @r"
+    Error: yesgate.toml:1:11: `handshaking` is not a value of `profile`
+    Hint: did you mean `handshake`?
+    ");
+    insta::assert_snapshot!(complaint("[times]\nhold = \"1m\"\n"), @r"
+    Error: yesgate.toml:2:8: `hold` can be 45s at most
+    Hint: most clients give up on a call after 60 seconds
+    ");
+    insta::assert_snapshot!(complaint("[[rules]]\ntool = \"mock/pay\"\n  chanel = \"out_of_band\"\n"), @r"
+    Error: yesgate.toml:3:3: unknown key `chanel`
+    Hint: did you mean `channel`?
+    ");
+    insta::assert_snapshot!(complaint("[[rules]]\ntool = \"mock/pay\"\nwhen = \"args.amount >\"\nthen = \"reject\"\n"), @r"
+    Error: yesgate.toml:3:8: cannot read the condition at character 14: it ends too early
+    ");
+    insta::assert_snapshot!(complaint("profile = \"handshake\n"), @r#"
+    Error: yesgate.toml:1:21: this is not TOML: invalid basic string, expected `"`
+    "#);
+}
+
+/// K4: under two keys there are no exceptions for single tools, and a configuration that wants one does not load.
+#[test]
+fn two_keys_have_no_exceptions() {
+    for exception in ["then = \"run\"", "then = \"ask\"", "class = \"read-only\"", "confirm = \"none\""] {
+        let toml = format!("profile = \"two-key\"\n[[rules]]\ntool = \"mock/delete_note\"\n{exception}\n");
+        let said = complaint(&toml);
+        assert!(said.contains("no exceptions for single tools"), "{exception}: {said}");
+    }
+}
+
+/// X8: an example that its rule does not decide as it says is an error of the configuration, not a surprise later.
+#[test]
+fn an_example_that_does_not_hold_is_an_error() {
+    let rule = "[[rules]]\ntool = \"mock/pay\"\nwhen = 'decimal(args.amount) > 5.00'\nthen = \"reject\"\n";
+    let said = complaint(&format!("{rule}match = [{{ tool = \"mock/pay\", args = {{ amount = 5 }} }}]\n"));
+    assert!(said.starts_with("Error: yesgate.toml:5:"), "{said}");
+    let sound = format!("{rule}not_match = [{{ tool = \"mock/pay\", args = {{ amount = 5 }} }}]\n");
+    let tested = stage().config(&sound).yesgate(&["policy", "test", "--json"]).ok().json();
+    assert_eq!(tested, json!({"examples": 1, "failed": 0}));
+}
+
+/// A limit of zero is never "no limit".
+#[test]
+fn a_zero_is_an_error_and_not_for_ever() {
+    for key in ["token", "decide", "run", "hold", "cool_off"] {
+        for value in ["\"0s\"", "0", "\"\"", "\"-1s\"", "\"1\"", "\"99999d\"", "\"18446744073709551616s\""] {
+            let said = complaint(&format!("[times]\n{key} = {value}\n"));
+            assert!(said.starts_with("Error: yesgate.toml:2:"), "{key} = {value}: {said}");
+        }
+    }
+}
+
+/// A configuration in the working directory is not read: an agent may write there.
+#[test]
+fn a_configuration_in_the_working_directory_is_not_read() {
+    let stage = stage();
+    let open = "[[rules]]\ntool = \"*\"\nthen = \"run\"\n";
+    for name in [
+        "yesgate.toml",
+        ".yesgate.toml",
+        "yesgate/yesgate.toml",
+        ".yesgate/yesgate.toml",
+        ".config/yesgate.toml",
+    ] {
+        let path = stage.work().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, open).unwrap();
+    }
+    let mut host = legacy(&stage);
+    assert_eq!(structured(&host.call("delete_note", json!({"id": "a"})))["confirm_required"], true);
+    assert!(host.close().success());
+    assert!(stage.upstream_calls().is_empty());
+    assert_eq!(stage.yesgate(&["policy", "check", "--json"]).ok().json()["configuration"], json!(null));
+}
+
+/// The configuration is the one that was named, else the user's; a file that was named and is not there is an error,
+/// not an invitation to go on without.
+#[test]
+fn the_configuration_is_found_where_it_is_said_to_be() {
+    let stage = stage();
+    let users = stage.home().parent().unwrap().join("user/config/yesgate");
+    fs::create_dir_all(&users).unwrap();
+    fs::write(users.join("yesgate.toml"), "profile = \"modes\"\n").unwrap();
+    let profile = |words: &[&str]| stage.yesgate(words).ok().json()["profile"].clone();
+    assert_eq!(profile(&["policy", "check", "--json"]), "modes");
+    let mut host = legacy(&stage);
+    assert_eq!(refusal(&host.call("delete_note", json!({"id": "a"}))), "mode_forbids");
+    assert_eq!(text(&host.call("read_note", json!({"id": "a"}))), "the first note");
+    assert!(host.close().success());
+
+    let named = users.join("other.toml");
+    fs::write(&named, "profile = \"spend\"\n").unwrap();
+    assert_eq!(profile(&["policy", "check", "--json", "--config", named.to_str().unwrap()]), "spend");
+    let absent = stage.yesgate(&["policy", "check", "--config", "no-such.toml"]);
+    assert_eq!(absent.code(), 1);
+    assert!(
+        absent.stderr.starts_with("Error: the configuration `no-such.toml` cannot be read"),
+        "{absent:#?}"
+    );
+}

@@ -1,0 +1,75 @@
+//! What the documents say is what the program does.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use yesgate_core::policy::Config;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The reference of the command line is the program's own.
+#[test]
+fn the_reference_of_the_command_line_is_up_to_date() {
+    let printed = Command::new(env!("CARGO_BIN_EXE_yesgate")).arg("markdown-help").output().unwrap();
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    let written = std::fs::read_to_string(root().join("docs/cli.md")).unwrap();
+    assert!(printed == written, "docs/cli.md is out of date: run `cargo xtask docs`");
+}
+
+/// Every example configuration loads, and lint has nothing to say about it.
+#[test]
+fn every_example_configuration_is_sound() {
+    let mut count = 0;
+    for entry in std::fs::read_dir(root().join("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let config = Config::parse(&std::fs::read_to_string(&path).unwrap())
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            assert!(config.lint().is_empty(), "{}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 5, "one example per profile, found {count}");
+}
+
+/// X8: the file with all defaults is read by the parser, and changes nothing.
+#[test]
+fn the_default_configuration_is_what_holds_without_one() {
+    let text = std::fs::read_to_string(root().join("yesgate.default.toml")).unwrap();
+    assert_eq!(Config::parse(&text).unwrap().policy, Config::default().policy);
+}
+
+/// Every relative link in the documents leads somewhere.
+#[test]
+fn links_between_documents_lead_somewhere() {
+    let mut documents: Vec<PathBuf> =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
+            .iter()
+            .map(|name| root().join(name))
+            .collect();
+    for folder in ["docs", "docs/decisions"] {
+        let entries = std::fs::read_dir(root().join(folder)).unwrap();
+        documents.extend(
+            entries
+                .map(|entry| entry.unwrap().path())
+                .filter(|path| path.extension().is_some_and(|e| e == "md")),
+        );
+    }
+    for document in documents {
+        let text = std::fs::read_to_string(&document)
+            .unwrap_or_else(|error| panic!("{}: {error}", document.display()));
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
+            let target = link.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            assert!(
+                document.parent().unwrap().join(target).exists(),
+                "{} links to {link}",
+                document.display()
+            );
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! How a server's list of tools comes through the gate: of a gated tool only the two schemas are touched, of
+//! all others nothing.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// The answer to `tools/list`, its parts still in the sender's own bytes.
+#[derive(Deserialize)]
+struct Answer<'a> {
+    id: Value,
+    #[serde(borrow)]
+    result: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct List<'a> {
+    #[serde(borrow)]
+    tools: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Tool<'a> {
+    name: String,
+    #[serde(borrow)]
+    input_schema: &'a RawValue,
+    #[serde(borrow)]
+    output_schema: Option<&'a RawValue>,
+    #[serde(default)]
+    annotations: Annotations,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Annotations {
+    read_only_hint: bool,
+}
+
+/// The names that the gateway adds at the end of a list with gated tools.
+const OWN: [&str; 3] = ["yesgate_approve", "yesgate_reject", "yesgate_status"];
+
+/// Holds a list through a gate without configuration against the same list of the bare server.
+#[track_caller]
+pub(super) fn assert_same_tools(bare: &str, gated: &str) {
+    let (bare, gated): (Answer<'_>, Answer<'_>) = (read(bare), read(gated));
+    assert_eq!(bare.id, gated.id);
+    let (bare_list, gated_list): (List<'_>, List<'_>) = (read(bare.result.get()), read(gated.result.get()));
+    let around = gated.result.get().replace(gated_list.tools.get(), bare_list.tools.get());
+    assert_eq!(around, bare.result.get(), "what stands around the tools");
+
+    let (before, after): (Vec<&RawValue>, Vec<&RawValue>) =
+        (read(bare_list.tools.get()), read(gated_list.tools.get()));
+    for (before, after) in before.iter().zip(&after) {
+        assert_same_tool(before.get(), after.get());
+    }
+    let added: Vec<String> =
+        after.iter().skip(before.len()).map(|tool| read::<Tool<'_>>(tool.get()).name).collect();
+    assert_eq!(added, OWN);
+}
+
+#[track_caller]
+fn assert_same_tool(before: &str, after: &str) {
+    let (bare, gated): (Tool<'_>, Tool<'_>) = (read(before), read(after));
+    if bare.annotations.read_only_hint {
+        assert_eq!(before, after, "a tool that only reads");
+        return;
+    }
+    let mut restored = after.replacen(gated.input_schema.get(), bare.input_schema.get(), 1);
+    if let (Some(before), Some(after)) = (bare.output_schema, gated.output_schema) {
+        restored = restored.replacen(after.get(), before.get(), 1);
+        assert_widened(&read(before.get()), &read(after.get()));
+    }
+    assert_eq!(before, restored, "a gated tool but for its schemas");
+
+    let (before, mut after): (Value, Value) = (read(bare.input_schema.get()), read(gated.input_schema.get()));
+    let token = after["properties"].as_object_mut().unwrap().remove("confirm_token");
+    assert_eq!(token.unwrap()["type"], "string", "{}", bare.name);
+    assert_eq!(before, after, "the arguments of {} but for the token", bare.name);
+}
+
+/// What was a result of the tool still is one, and a held answer is one too.
+#[track_caller]
+fn assert_widened(before: &Value, after: &Value) {
+    let mut first = after["anyOf"][0].clone();
+    for root in ["$schema", "$id", "$defs", "definitions"] {
+        if let Some(kept) = after.get(root) {
+            first[root] = kept.clone();
+        }
+    }
+    assert_eq!(*before, first);
+    assert_eq!(after["type"], "object");
+    assert_eq!(after["anyOf"][1]["required"], json!(["confirm_required"]));
+    assert_eq!(after["anyOf"].as_array().unwrap().len(), 2);
+}
+
+#[track_caller]
+fn read<'a, T: Deserialize<'a>>(text: &'a str) -> T {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}

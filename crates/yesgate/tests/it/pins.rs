@@ -1,0 +1,235 @@
+//! Pins: a tool is known by its definition; new or changed means dangerous until a human looked.
+
+use serde_json::{Value, json};
+use yesgate_testkit::{Host, Stage, confirm_token, intent_id, refusal, text, until};
+
+use crate::support::{Era, legacy, stage, state, upstream_count};
+
+const NOTE: &str = "write_note";
+
+fn write(host: &mut Host) -> Value {
+    host.call(NOTE, json!({"id": "b", "text": "x"}))
+}
+
+fn write_with(host: &mut Host, token: &str) -> Value {
+    host.call(NOTE, json!({"id": "b", "text": "x", "confirm_token": token}))
+}
+
+fn is_held(answer: &Value) -> bool {
+    answer.pointer("/result/structuredContent/confirm_required") == Some(&json!(true))
+}
+
+#[track_caller]
+fn review(stage: &Stage, class: &str) {
+    let pinned =
+        stage.yesgate(&["tools", "review", "--accept", &format!("{NOTE}={class}"), "--json"]).ok().json();
+    assert_eq!((&pinned[0]["tool"], &pinned[0]["class"]), (&json!(NOTE), &json!(class)));
+}
+
+/// One tool of the matrix.
+#[track_caller]
+fn row(stage: &Stage, tool: &str) -> Value {
+    let rows = stage.yesgate(&["tools", "--json"]).ok().json();
+    rows.as_array().unwrap().iter().find(|row| row["tool"] == tool).expect("a row for the tool").clone()
+}
+
+/// X5, B2: a tool that is described differently by the time of the yes does not run; it is asked about anew.
+#[test]
+fn a_tool_that_changed_between_question_and_token_does_not_run() {
+    for era in Era::BOTH {
+        let stage = stage().server_args(&["--rug-pull-after", "1"]);
+        let mut host = era.greet(stage.host());
+        let held = write(&mut host);
+        let token = confirm_token(&held);
+        let changed = write_with(&mut host, &token);
+        assert_eq!(refusal(&changed), "tool_changed");
+        assert!(stage.upstream_calls().is_empty());
+        assert_eq!(state(&stage, &intent_id(&held)), "voided");
+
+        let anew = write(&mut host);
+        assert_ne!(intent_id(&anew), intent_id(&held));
+        assert_eq!(refusal(&write_with(&mut host, &token)), "tool_changed", "the old token stays dead");
+        assert_eq!(text(&write_with(&mut host, &confirm_token(&anew))), "run 1: wrote b");
+        assert!(host.close().success());
+        assert_eq!(stage.check_history().gated, 1);
+    }
+}
+
+/// X5: the same for the approve tool, and for a yes in another shell, which learns that nothing ran.
+#[test]
+fn a_tool_that_changed_before_the_yes_does_not_run_whoever_says_it() {
+    let stage = stage().server_args(&["--rug-pull-after", "1"]);
+    let mut host = legacy(&stage);
+    let intent = intent_id(&write(&mut host));
+    assert_eq!(refusal(&host.call("yesgate_approve", json!({ "intent_id": intent }))), "tool_changed");
+    assert!(host.close().success());
+
+    for as_json in [false, true] {
+        let stage = stage_elsewhere();
+        let mut host = legacy(&stage);
+        let request = host.call_async(NOTE, json!({"id": "b", "text": "x"}));
+        let intent = stage.wait_for_question()["intent_id"].as_str().unwrap().to_owned();
+        let mut words = vec!["approve", &intent, "--yes"];
+        if as_json {
+            words.push("--json");
+        }
+        let approved = stage.yesgate(&words);
+        assert_eq!(approved.code(), 3, "the yes came too late: {approved:#?}");
+        assert_eq!(refusal(&host.answer_to(request)), "tool_changed");
+        assert!(host.close().success());
+        assert_eq!(stage.check_history().gated, 0);
+    }
+}
+
+fn stage_elsewhere() -> Stage {
+    stage()
+        .server_args(&["--rug-pull-after", "1"])
+        .config("[[rules]]\ntool = \"*/write_note\"\nthen = \"ask\"\nchannel = \"out_of_band\"\n")
+}
+
+/// M5, X8: after a wrap the matrix is there for programs: each tool, its class, how that is known, and what happens in
+/// each mode.
+#[test]
+fn the_matrix_tells_every_tool_its_class_and_its_consequences() {
+    let stage = stage();
+    let nothing = stage.yesgate(&["tools", "--json"]);
+    assert_eq!(nothing.code(), 4, "{nothing:#?}");
+    let mut host = legacy(&stage);
+    let listed = host.list_tools();
+    let rows = stage.yesgate(&["tools", "--json"]).ok().json();
+    assert_eq!(rows.as_array().unwrap().len() + 3, listed.len(), "all but our own three");
+    let table: Vec<String> = rows.as_array().unwrap().iter().map(cells).collect();
+    insta::assert_snapshot!(table.join("\n"), @r"
+    ask_user | dangerous | unknown | simple | explained / explained / asks
+    delete_everything | dangerous | says read-only, named `delete` | simple | explained / explained / asks
+    delete_note | dangerous | annotation | simple | explained / explained / asks
+    fail | dangerous | unknown | simple | explained / explained / asks
+    log_and_list_changed | dangerous | unknown | simple | explained / explained / asks
+    pay | dangerous | unknown | simple | explained / explained / asks
+    read_note | read-only | annotation | none | runs / runs / runs
+    rpc_error | dangerous | unknown | simple | explained / explained / asks
+    slow | dangerous | unknown | simple | explained / explained / asks
+    write_note | dangerous | unknown | simple | explained / explained / asks
+    ");
+    let people = stage.yesgate(&["tools"]).ok().stdout;
+    assert!(people.contains("Every tool that may change something asks first."), "{people}");
+    assert!(host.close().success());
+    assert!(stage.upstream_calls().is_empty());
+}
+
+fn cells(row: &Value) -> String {
+    let word = |key: &str| row[key].as_str().unwrap_or("?").to_owned();
+    assert_eq!((&row["server"], &row["ungated_write"]), (&json!("mock"), &json!(false)));
+    let modes = ["ask", "plan", "execute"].map(word).join(" / ");
+    [word("tool"), word("class"), word("source"), word("confirm"), modes].join(" | ")
+}
+
+/// X5: what a human accepted counts for the gate that runs, at once and without a restart; and it is shown as what it
+/// is, a write that nobody is asked about.
+#[test]
+fn a_review_counts_for_the_running_gate() {
+    let stage = stage().ungated(&[NOTE]);
+    let mut host = legacy(&stage);
+    host.list_tools();
+    assert!(is_held(&write(&mut host)));
+    review(&stage, "safe-write");
+    assert_eq!(text(&write(&mut host)), "run 1: wrote b");
+    let row = row(&stage, NOTE);
+    assert_eq!((&row["class"], &row["source"]), (&json!("safe-write"), &json!("reviewed")));
+    assert_eq!(row["ungated_write"], true);
+    assert!(
+        stage
+            .yesgate(&["tools"])
+            .ok()
+            .stdout
+            .contains("NOT gated although they may change something: write_note")
+    );
+    let offered = host.list_tools();
+    let note = offered.iter().find(|tool| tool["name"] == NOTE).unwrap();
+    assert!(note["inputSchema"]["properties"].get("confirm_token").is_none());
+    assert!(host.close().success());
+    let history = stage.check_history();
+    assert_eq!((history.gated, history.ungated), (0, 1));
+}
+
+/// X5: a human who takes a class back is heard by the gate that runs, too.
+#[test]
+fn a_stricter_review_counts_for_the_running_gate() {
+    let stage = stage().ungated(&[NOTE]);
+    let mut host = legacy(&stage);
+    host.list_tools();
+    review(&stage, "safe-write");
+    assert_eq!(text(&write(&mut host)), "run 1: wrote b");
+    review(&stage, "dangerous");
+    until("the gate asks again", || is_held(&write(&mut host)).then_some(()));
+    assert!(host.close().success());
+    assert_eq!(stage.check_history().gated, 0);
+}
+
+/// X5: a tool whose definition changed after its review is dangerous again.
+#[test]
+fn a_changed_definition_is_dangerous_again() {
+    let stage = stage().server_args(&["--rug-pull-after", "1"]).ungated(&[NOTE]);
+    let mut host = legacy(&stage);
+    host.list_tools();
+    review(&stage, "safe-write");
+    assert_eq!(text(&write(&mut host)), "run 1: wrote b");
+    // The second list has the new description in it.
+    host.list_tools();
+    assert!(is_held(&write(&mut host)));
+    let row = row(&stage, NOTE);
+    assert_eq!((&row["class"], &row["source"]), (&json!("dangerous"), &json!("changed since its review")));
+    assert_eq!(upstream_count(&stage, NOTE), 1);
+    assert!(host.close().success());
+    assert_eq!(stage.check_history().gated, 0);
+}
+
+/// B2: a server that announces a change is asked what changed before anything passes under the old class.
+#[test]
+fn a_change_that_is_announced_counts_at_once() {
+    let stage =
+        stage().server_args(&["--rug-pull-after", "1"]).read_only(&["log_and_list_changed"]).ungated(&[NOTE]);
+    let mut host = legacy(&stage);
+    host.list_tools();
+    review(&stage, "safe-write");
+    assert_eq!(text(&write(&mut host)), "run 1: wrote b");
+    host.call("log_and_list_changed", json!({}));
+    host.next_of("notifications/tools/list_changed");
+    assert!(is_held(&write(&mut host)));
+    assert!(host.close().success());
+    assert_eq!(stage.check_history().gated, 0);
+}
+
+/// B5: a server that is not believed asks for everything; its annotations can only raise the risk.
+#[test]
+fn an_untrusted_server_is_not_believed() {
+    let stage = stage().wrap_args(&["--untrusted"]);
+    let mut host = legacy(&stage);
+    for tool in ["read_note", "delete_everything", "delete_note"] {
+        assert!(is_held(&host.call(tool, json!({"id": "a"}))), "{tool}");
+    }
+    assert!(host.close().success());
+    assert!(stage.upstream_calls().is_empty());
+}
+
+/// A review takes what it understands, whole, or nothing.
+#[test]
+fn a_review_that_is_not_understood_changes_nothing() {
+    let stage = stage();
+    let mut host = legacy(&stage);
+    host.list_tools();
+    for (words, complaint) in [
+        ("write_note", "is not understood"),
+        ("write_note=harmless", "is not understood"),
+        ("write_note=", "is not understood"),
+        ("no_such_tool=read-only", "the server has no tool"),
+    ] {
+        let output = stage.yesgate(&["tools", "review", "--accept", "pay=read-only", "--accept", words]);
+        assert_eq!(output.code(), 1, "{output:#?}");
+        assert!(output.stderr.contains(complaint) && output.stderr.contains("\nHint: "), "{output:#?}");
+    }
+    assert_eq!(stage.yesgate(&["tools", "review"]).code(), 1, "there is no terminal to ask at");
+    assert_eq!(stage.yesgate(&["tools", "review", "nobody", "--accept-clear"]).code(), 4);
+    assert!(is_held(&host.call("pay", json!({"amount": 1, "currency": "USDC", "to": "ann"}))));
+    assert!(host.close().success());
+}
