@@ -82,7 +82,7 @@ pub(crate) fn fresh(seed: u8) -> Fresh {
     Fresh {
         id: IntentId::from_entropy([seed; 32]),
         token: Some(token(seed).hash()),
-        asked_by: Asker { uid: Some(1000) },
+        asked_by: Asker { uid: Some(1000), boot: None },
     }
 }
 

@@ -39,6 +39,9 @@ pub struct Intent {
     awaited: Awaited,
     result: Option<StoredResult>,
     handed_over: bool,
+    /// What had changed, where it was voided.
+    #[serde(default)]
+    voided_for: Option<Ground>,
     #[serde(skip)]
     entries: Vec<AuditEntry>,
 }
@@ -48,6 +51,9 @@ pub struct Intent {
 pub struct Asker {
     /// Its operating-system account.
     pub uid: Option<u32>,
+    /// Its start of the gateway: while that lives, its server is the one to run the call.
+    #[serde(default)]
+    pub boot: Option<BootId>,
 }
 
 /// A yes or a no, and how well a human was proven.
@@ -147,6 +153,7 @@ impl Intent {
             awaited: Awaited::No,
             result: None,
             handed_over: false,
+            voided_for: None,
             entries: Vec::new(),
             question,
         };
@@ -293,8 +300,15 @@ impl Intent {
     ///
     /// # Errors
     /// When it is too late for that.
-    pub fn void(&mut self, why: &str, now: Timestamp) -> Result<(), IllegalTransition> {
-        self.advance(Event::Void, AuditEvent::Voided { why: why.into() }, now)
+    pub fn void(&mut self, ground: Ground, now: Timestamp) -> Result<(), IllegalTransition> {
+        let why = match ground {
+            Ground::ToolChanged => "the tool's definition changed",
+            Ground::PolicyStricter => "the policy became stricter",
+            Ground::Holds => "it was withdrawn",
+        };
+        self.advance(Event::Void, AuditEvent::Voided { why: why.into() }, now)?;
+        self.voided_for = Some(ground);
+        Ok(())
     }
 
     /// Moves a question whose clock ran out to `Expired`, and says whether it did.
@@ -356,7 +370,10 @@ impl Intent {
             State::Expired => Why::Expired,
             State::Cancelled => Why::Cancelled,
             State::Superseded => Why::Superseded,
-            State::Voided => Why::ToolChanged,
+            State::Voided => match self.voided_for {
+                Some(Ground::PolicyStricter) => Why::PolicyChanged,
+                Some(Ground::ToolChanged | Ground::Holds) | None => Why::ToolChanged,
+            },
         };
         self.refusal(why)
     }

@@ -1,7 +1,8 @@
 //! The JSON-RPC envelope: just enough of a message to know where it goes, the rest untouched.
 //!
 //! INVARIANT: two readers cannot disagree about `method`, `id` or `params`: a repeated key, or one
-//! that only resembles a known one, is an error.
+//! that only resembles a known one, is an error. Nor about where the message ends: a line that
+//! another reader would take for several is an error too.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -43,8 +44,15 @@ impl<'a> Envelope<'a> {
     /// Reads one message.
     ///
     /// # Errors
-    /// When it is not one JSON object, or its keys are ambiguous.
+    /// When it is not one JSON object, is several lines to some readers, or its keys are ambiguous.
     pub fn parse(message: &'a [u8]) -> Result<Self, serde_json::Error> {
+        // To JSON it is white space. To Python's text mode, in which its MCP servers read, it ends a
+        // line: a call between two of them would be a message of its own there, and never judged.
+        if message.contains(&b'\r') {
+            return Err(serde_json::Error::custom(
+                "it has a carriage return, which ends a line for some readers",
+            ));
+        }
         serde_json::from_slice(message)
     }
 

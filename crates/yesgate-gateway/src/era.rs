@@ -17,7 +17,8 @@ pub const MODERN_VERSION: &str = "2026-07-28";
 /// The newest revision that opens sessions.
 pub const LEGACY_VERSION: &str = "2025-11-25";
 
-const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The key of `_meta` that every modern request carries, and no legacy one.
+pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 

@@ -4,10 +4,12 @@
 //! question, or by redeeming an intent whose redemption is durable.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::call::{CallRequest, Presented, ToolCall, Untouched};
@@ -48,9 +50,16 @@ pub struct Gate {
     pub(crate) book: ToolBook,
     pub(crate) setting: Setting,
     pub(crate) entropy: Arc<dyn Entropy>,
-    pins: Mutex<Arc<HashMap<ToolName, Pin>>>,
+    pins: Mutex<Reviewed>,
     /// A question was opened: somebody may soon say yes to it.
     pub(crate) opened: Notify,
+}
+
+/// The classes that humans gave to the server's tools, and when they were last read.
+#[derive(Debug)]
+struct Reviewed {
+    pins: Arc<HashMap<ToolName, Pin>>,
+    read: Instant,
 }
 
 /// The server that is gated.
@@ -92,7 +101,7 @@ impl Gate {
         let gate = Self {
             upstream: Upstream::new(&setting.boot),
             book: ToolBook::default(),
-            pins: Mutex::default(),
+            pins: Mutex::new(Reviewed { pins: Arc::default(), read: Instant::now() }),
             opened: Notify::new(),
             server,
             policy,
@@ -155,8 +164,9 @@ impl Gate {
         }
     }
 
-    /// What the policy says of a call. Pins that were reviewed a moment ago count: they are read
-    /// again before a human is asked in vain.
+    /// What the policy says of a call. What was reviewed a moment ago counts: pins are read again
+    /// before a human is asked in vain, and, where they are not quite fresh, before a call passes that
+    /// a human may have become stricter about.
     async fn decide(
         &self,
         call: ToolCall,
@@ -165,11 +175,12 @@ impl Gate {
         state: Option<&Value>,
     ) -> Verdict {
         let verdict = self.judge(call.clone(), presented, definition, &self.pins(), state);
-        let asks = match &verdict {
+        let may_change = match &verdict {
             Verdict::Ask(_) => true,
-            Verdict::Forward(_) | Verdict::Explain(_) | Verdict::Refuse(_) => false,
+            Verdict::Forward(_) => self.reviewed().read.elapsed() > FRESH,
+            Verdict::Explain(_) | Verdict::Refuse(_) => false,
         };
-        if asks && self.reload_pins().await.unwrap_or(false) {
+        if may_change && self.reload_pins().await.unwrap_or(false) {
             return self.judge(call, presented, definition, &self.pins(), state);
         }
         verdict
@@ -206,6 +217,9 @@ impl Gate {
         id: RequestKey,
         cancel: &Cancel,
     ) -> Reply {
+        if cancel.is_fired() {
+            return Reply::Silent;
+        }
         let form = match (request.untouched, gateable(request)) {
             (Untouched::Yes, _) => Form::AsItCame { line: message, id },
             (Untouched::No, Ok(())) => {
@@ -431,18 +445,25 @@ impl Gate {
     }
 
     pub(crate) fn pins(&self) -> Arc<HashMap<ToolName, Pin>> {
-        self.pins.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        Arc::clone(&self.reviewed().pins)
+    }
+
+    fn reviewed(&self) -> MutexGuard<'_, Reviewed> {
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads the reviewed classes again, and says whether they changed.
     async fn reload_pins(&self) -> Result<bool, LedgerError> {
         let fresh: HashMap<ToolName, Pin> = self.ledger.pins(&self.server.name).await?.into_iter().collect();
-        let mut pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
-        let changed = **pins != fresh;
-        *pins = Arc::new(fresh);
+        let mut reviewed = self.reviewed();
+        let changed = *reviewed.pins != fresh;
+        *reviewed = Reviewed { pins: Arc::new(fresh), read: Instant::now() };
         Ok(changed)
     }
 }
+
+/// How long reviewed classes pass for fresh: a human who became stricter is heard within this time.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// A modern client names itself with each request; over stdio that is all we know of it.
 fn named_by_meta(caller: &Caller, request: &CallRequest) -> Caller {

@@ -96,7 +96,7 @@ impl Gate {
             return self.refused(caller, None, &Why::NoSuchIntent.into()).await;
         };
         // Naming an intent proves nothing: it must be this caller's own.
-        let intent = match self.ledger.intent(&id).await {
+        let intent = match self.present(&id).await {
             Ok(Some(intent)) if intent.question().binding.caller == *caller && self.serves(&intent) => intent,
             Ok(Some(_) | None) => return self.refused(caller, None, &Why::NoSuchIntent.into()).await,
             Err(error) => {

@@ -10,6 +10,7 @@ use yesgate_core::id::IntentId;
 use yesgate_core::intent::{Awaited, Claim, DoneKind, Intent, ResultKind, Runner, State, StoredResult};
 use yesgate_core::json::{Limits, parse_lenient};
 use yesgate_core::refusal::{Refusal, Why};
+use yesgate_ledger::LedgerError;
 
 use crate::cancel::Cancel;
 use crate::gate::Gate;
@@ -90,7 +91,7 @@ impl Gate {
         let mut changes = self.ledger.changes();
         let deadline = Instant::now() + self.policy.hold().unsigned_abs();
         loop {
-            let intent = match self.ledger.intent(id).await {
+            let intent = match self.present(id).await {
                 Ok(Some(intent)) => intent,
                 Ok(None) => return self.refusal(&Why::NoSuchIntent.into()),
                 Err(error) => {
@@ -101,18 +102,54 @@ impl Gate {
             if let Some(reply) = self.ended(&intent).await {
                 return reply;
             }
+            let now = Instant::now();
+            if now >= deadline {
+                return self.still_open(&intent);
+            }
+            // Nobody announces that a question's own time is over.
+            let its_end = self.time_left(&intent).map_or(deadline, |left| now + left);
             tokio::select! {
                 () = cancel.fired() => {
                     self.withdraw(id).await;
                     return Reply::Silent;
                 }
-                changed = timeout_at(deadline, changes.changed()) => {
-                    if changed.is_err() {
-                        return self.still_open(&intent);
-                    }
-                }
+                // Whatever it was, the question is looked at again.
+                _ = timeout_at(deadline.min(its_end), changes.changed()) => {}
             }
         }
+    }
+
+    /// The intent as it is now: one whose time is over has expired, whether somebody noticed or not.
+    pub(crate) async fn present(&self, id: &IntentId) -> Result<Option<Intent>, LedgerError> {
+        match self.ledger.intent(id).await? {
+            Some(intent) if self.time_left(&intent) == Some(Duration::ZERO) => {
+                let noticed = self.ledger.update(id, |intent, now| {
+                    intent.notice_expiry(now);
+                    intent.clone()
+                });
+                noticed.await
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// How long the question may stay as it is; `None`: as long as it takes.
+    fn time_left(&self, intent: &Intent) -> Option<Duration> {
+        let until = match intent.state() {
+            State::Pending => Some(intent.decide_by()),
+            State::Approved => intent.run_by(),
+            State::Running
+            | State::Done(_)
+            | State::Unknown
+            | State::Resolved { .. }
+            | State::Denied
+            | State::Expired
+            | State::Cancelled
+            | State::Superseded
+            | State::Voided => None,
+        }?;
+        let left = until.duration_since(self.ledger.now());
+        Some(if left.is_negative() { Duration::ZERO } else { left.unsigned_abs() })
     }
 
     /// The answer for a question that is over; `None` while it is not.
@@ -175,8 +212,12 @@ impl Gate {
     /// Runs what humans approve on their own surfaces, for as long as the gate stands.
     pub async fn release(self: Arc<Self>) {
         loop {
-            // Nothing is open: no need to watch the ledger until something is.
-            self.opened.notified().await;
+            // Nothing is open: no need to watch the ledger until something is. Somebody else's question
+            // may become ours to run, when they end before it is answered: a look now and then is enough.
+            tokio::select! {
+                () = self.opened.notified() => {}
+                () = tokio::time::sleep(NEIGHBOURS) => {}
+            }
             let mut changes = self.ledger.changes();
             while self.release_approved().await {
                 // A yes that could not be used yet (the server was starting) is tried again.
@@ -202,9 +243,18 @@ impl Gate {
         self.ledger.any_open(&self.server.name, &self.server.identity).await.unwrap_or(true)
     }
 
+    /// Whether the gateway that asked is another one that lives: its server is the one that the host
+    /// has been talking with, and ours may be in another state.
+    fn is_anothers(&self, intent: &Intent) -> bool {
+        let asker = intent.asked_by().boot.as_ref().filter(|boot| **boot != self.setting.boot);
+        asker.is_some_and(|boot| !self.ledger.is_over(boot).unwrap_or(false))
+    }
+
     async fn release_one(self: Arc<Self>, id: IntentId) {
         let question = match self.ledger.intent(&id).await {
-            Ok(Some(intent)) if intent.state() == State::Approved => intent.question().clone(),
+            Ok(Some(intent)) if intent.state() == State::Approved && !self.is_anothers(&intent) => {
+                intent.question().clone()
+            }
             Ok(Some(_) | None) | Err(_) => return,
         };
         let ground = match self.ground(&question).await {
@@ -247,6 +297,8 @@ impl Gate {
 
 /// How long a yes that could not be used waits for the next try.
 const RETRY: Duration = Duration::from_secs(1);
+/// How often a gateway that has asked nothing looks whether somebody else has.
+const NEIGHBOURS: Duration = Duration::from_secs(5);
 
 /// Whether the tool says that it failed.
 fn done_kind(stored: &StoredResult) -> DoneKind {

@@ -13,7 +13,7 @@ use yesgate_core::id::ClientId;
 use crate::book::{Page, definition, next_cursor};
 use crate::cancel::Cancel;
 use crate::envelope::{Envelope, Kind};
-use crate::era::Era;
+use crate::era::{Era, PROTOCOL_VERSION};
 use crate::gate::Gate;
 use crate::methods::{Route, passes, route};
 use crate::offer::{Offer, rewrite_list};
@@ -71,7 +71,9 @@ impl Session {
         match (envelope.kind(), envelope.id) {
             (Kind::Request, Some(id)) => {
                 let pass = |watch| self.pass(id, watch, line);
-                match route(method) {
+                let route = route(method);
+                self.note_era(route, envelope.params);
+                match route {
                     Route::Call => self.call(id, line, tasks).await,
                     Route::Initialize => {
                         self.note_handshake(envelope.params);
@@ -194,6 +196,26 @@ impl Session {
         }
     }
 
+    /// Whether a message of the host needs no server: a call of one of our own tools, or the withdrawal
+    /// of a call that is with us.
+    pub(crate) fn answers_itself(&self, line: &[u8]) -> bool {
+        let Ok(envelope) = Envelope::parse(line) else { return true };
+        let params = envelope.params.and_then(RawObject::parse);
+        let text = |key: &str| {
+            let value = params.as_ref().and_then(|params| params.get(key))?;
+            serde_json::from_str::<String>(value.get()).ok()
+        };
+        match envelope.method.as_deref() {
+            Some("tools/call") => {
+                text("name").is_some_and(|name| OwnTool::named(&name, &self.gate.policy).is_some())
+            }
+            Some("notifications/cancelled") => {
+                envelope.params.and_then(cancelled_id).is_some_and(|key| lock(&self.calls).contains_key(&key))
+            }
+            Some(_) | None => false,
+        }
+    }
+
     fn pass(&self, id: &RawValue, watch: Watch, line: &[u8]) {
         match self.gate.upstream.pass(RequestKey::of(id), watch, line) {
             Ok(()) => {}
@@ -228,6 +250,19 @@ impl Session {
     fn pass_on(&self, line: &[u8]) {
         if let Err(error) = self.gate.upstream.notify(line) {
             tracing::debug!(%error, "a message of the host has nowhere to go");
+        }
+    }
+
+    /// A modern host need not ask which era a server speaks: where nothing else told, its first
+    /// request does. The answers to `initialize` and `server/discover` tell for themselves.
+    fn note_era(&self, route: Route, params: Option<&RawValue>) {
+        match route {
+            Route::Initialize | Route::Discover | Route::Unknown => {}
+            Route::Call | Route::ToolsList | Route::Pass => {
+                if self.gate.upstream.era().is_none() && params.is_some_and(is_modern) {
+                    self.gate.upstream.speaks(Era::Modern);
+                }
+            }
         }
     }
 
@@ -337,6 +372,12 @@ fn page(params: Option<&RawValue>) -> Page {
         .and_then(RawObject::parse)
         .is_some_and(|params| params.get("cursor").is_some_and(|cursor| cursor.get() != "null"));
     if cursor { Page::Later } else { Page::First }
+}
+
+/// Whether the parameters of a request name the protocol revision they are written in.
+fn is_modern(params: &RawValue) -> bool {
+    let meta = RawObject::parse(params).and_then(|params| params.get("_meta").and_then(RawObject::parse));
+    meta.is_some_and(|meta| meta.get(PROTOCOL_VERSION).is_some())
 }
 
 fn cancelled_id(params: &RawValue) -> Option<RequestKey> {

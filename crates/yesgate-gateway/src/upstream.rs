@@ -7,10 +7,12 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 use yesgate_core::id::BootId;
 use yesgate_core::intent::{ResultKind, StoredResult};
 use yesgate_core::json::{Limits, parse_lenient};
@@ -332,7 +334,13 @@ impl Upstream {
             answer = &mut receiver => answer,
             () = cancel.fired() => {
                 self.withdraw(&id);
-                receiver.await
+                match timeout(LATE_ANSWER, &mut receiver).await {
+                    Ok(answer) => answer,
+                    Err(_) => {
+                        self.lock().own.remove(&id);
+                        return Execution::Lost("the caller cancelled it, and the server did not answer");
+                    }
+                }
             }
         };
         match answer {
@@ -365,6 +373,10 @@ impl Upstream {
 
 /// What is said in place of an answer that was too long.
 pub const TOO_LONG: &str = "The server answered, but its answer was larger than 4 MiB and was dropped.";
+
+/// How long a server may take to answer a call that was cancelled. It owes no answer at all, so that
+/// without an end to the wait such a call would run for ever.
+const LATE_ANSWER: Duration = Duration::from_secs(5);
 
 const DOWN: &str = "the server is not running";
 

@@ -3,6 +3,7 @@
 //! The child may die, hang or talk nonsense; the host keeps its session. A child that dies is
 //! started again when the host next wants something, with a growing pause between tries.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,7 +90,23 @@ struct Life {
 /// The state of the child.
 enum Server {
     Up(Box<Spawned>, Instant),
-    Down { until: Instant, pause: Duration },
+    /// It was started again, and has not answered the host's hello yet.
+    Greeted(Box<Greeting>),
+    Down {
+        until: Instant,
+        pause: Duration,
+    },
+}
+
+/// A server that was started again.
+struct Greeting {
+    spawned: Spawned,
+    /// Whether it answers.
+    answer: Pin<Box<dyn Future<Output = bool> + Send>>,
+    /// What the host wants from it meanwhile.
+    waiting: Vec<Vec<u8>>,
+    /// How long to wait before the next try, should this one fail.
+    pause: Duration,
 }
 
 enum Event {
@@ -98,6 +115,7 @@ enum Event {
     HostGone,
     ServerSpoke,
     ServerGone,
+    ServerBack,
     Stop(i32),
 }
 
@@ -106,6 +124,7 @@ impl Life {
         loop {
             match self.next(host, signals).await {
                 Event::ServerSpoke => self.proven = true,
+                Event::ServerBack => self.server_back().await,
                 Event::Host(line) => self.host_said(&line).await,
                 Event::HostTooLong => self.session.host_too_long(),
                 Event::ServerGone => {
@@ -121,25 +140,27 @@ impl Life {
 
     /// Waits for whatever happens next. What the server says is relayed right here.
     async fn next<R: AsyncRead + Unpin>(&mut self, host: &mut Lines<R>, signals: &mut Signals) -> Event {
-        let Server::Up(spawned, _) = &mut self.server else {
-            return tokio::select! {
-                line = host.next() => host_event(line.as_ref()),
-                code = signals.next() => Event::Stop(code),
+        let session = &self.session;
+        let server = async {
+            let (spawned, answer) = match &mut self.server {
+                Server::Up(spawned, _) => (&mut **spawned, None),
+                Server::Greeted(greeting) => (&mut greeting.spawned, Some(&mut greeting.answer)),
+                Server::Down { .. } => return std::future::pending().await,
             };
+            let greeted = async {
+                match answer {
+                    Some(answer) => answer.await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                line = spawned.stdout.next() => server_event(session, line),
+                back = greeted => if back { Event::ServerBack } else { Event::ServerGone },
+            }
         };
         tokio::select! {
             line = host.next() => host_event(line.as_ref()),
-            line = spawned.stdout.next() => match line {
-                Some(Ok(line)) => {
-                    self.session.hear_server(line);
-                    Event::ServerSpoke
-                }
-                Some(Err(LineError::TooLong { head, tail, .. })) => {
-                    self.session.server_too_long([&head, &tail]);
-                    Event::ServerSpoke
-                }
-                Some(Err(LineError::Read(_))) | None => Event::ServerGone,
-            },
+            event = server => event,
             code = signals.next() => Event::Stop(code),
         }
     }
@@ -150,15 +171,28 @@ impl Life {
             && is_request(line)
             && Instant::now() >= until
         {
-            self.restart(pause).await;
+            self.restart(pause);
         }
-        self.session.hear_host(line, &mut self.tasks).await;
+        match &mut self.server {
+            // What we answer ourselves need not wait for a server that may take its time.
+            Server::Greeted(greeting) if !self.session.answers_itself(line) => {
+                greeting.waiting.push(line.to_vec())
+            }
+            Server::Greeted(_) | Server::Up(..) | Server::Down { .. } => {
+                self.session.hear_host(line, &mut self.tasks).await;
+            }
+        }
     }
 
     /// The server closed its stdout: it is over, whatever the process still does.
     async fn server_gone(&mut self) -> Option<WrapEnd> {
-        let Server::Up(spawned, since) = std::mem::replace(&mut self.server, down(FIRST_PAUSE)) else {
-            return None;
+        let (spawned, since) = match std::mem::replace(&mut self.server, down(FIRST_PAUSE)) {
+            Server::Up(spawned, since) => (spawned, since),
+            Server::Greeted(greeting) => {
+                self.did_not_come_back(*greeting).await;
+                return None;
+            }
+            Server::Down { .. } => return None,
         };
         let report = spawned.child.stop(Duration::from_millis(500)).await;
         let words = format!(
@@ -176,57 +210,71 @@ impl Life {
         None
     }
 
-    /// Starts the server again and opens the host's session with it anew.
-    async fn restart(&mut self, pause: Duration) {
-        let next_pause = (pause * 2).min(LONGEST_PAUSE);
-        let mut spawned = match Child::spawn(&self.spec) {
+    /// Starts the server again, and says the host's hello to it.
+    fn restart(&mut self, pause: Duration) {
+        let pause = (pause * 2).min(LONGEST_PAUSE);
+        let spawned = match Child::spawn(&self.spec) {
             Ok(spawned) => spawned,
             Err(error) => {
                 tracing::error!(%error, "the server cannot be started again: {error}");
-                self.server = down(next_pause);
+                self.server = down(pause);
                 return;
             }
         };
         self.gate.upstream.up(spawned.stdin.clone());
-        if self.greet(&mut spawned).await {
-            tracing::info!(server.name = %self.gate.server.name, "the server was started again");
+        let Some(params) = self.session.handshake() else {
             self.server = Server::Up(Box::new(spawned), Instant::now());
-        } else {
-            let report = spawned.child.stop(Duration::ZERO).await;
-            self.session.server_gone("The server could not be started again. Nothing ran.");
-            tracing::error!(server.name = %self.gate.server.name, "the server did not come back: {}", report.text);
-            self.server = down(next_pause);
+            return;
+        };
+        let gate = Arc::clone(&self.gate);
+        let answer = Box::pin(async move {
+            let hello = gate.upstream.request(OwnRequest::Initialize { params: &params });
+            match timeout(GREETING, hello).await {
+                Ok(Ok(answer)) => answer.kind == ResultKind::Result,
+                Ok(Err(_)) | Err(_) => false,
+            }
+        });
+        self.server = Server::Greeted(Box::new(Greeting { spawned, answer, waiting: Vec::new(), pause }));
+    }
+
+    /// The server answered the hello: the host's session goes on as if nothing had happened.
+    async fn server_back(&mut self) {
+        match std::mem::replace(&mut self.server, down(FIRST_PAUSE)) {
+            Server::Greeted(greeting) => {
+                let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+                if self.gate.upstream.notify(ready.as_bytes()).is_err() {
+                    return self.did_not_come_back(*greeting).await;
+                }
+                tracing::info!(server.name = %self.gate.server.name, "the server was started again");
+                self.server = Server::Up(Box::new(greeting.spawned), Instant::now());
+                for line in greeting.waiting {
+                    self.session.hear_host(&line, &mut self.tasks).await;
+                }
+            }
+            server @ (Server::Up(..) | Server::Down { .. }) => self.server = server,
         }
     }
 
-    /// Replays the host's `initialize` to a new process, and hides the answer from the host.
-    async fn greet(&self, spawned: &mut Spawned) -> bool {
-        let Some(params) = self.session.handshake() else { return true };
-        let answered = self.gate.upstream.request(OwnRequest::Initialize { params: &params });
-        tokio::pin!(answered);
-        let greeting = async {
-            loop {
-                tokio::select! {
-                    answer = &mut answered => return answer.is_ok_and(|answer| answer.kind == ResultKind::Result),
-                    line = spawned.stdout.next() => match line {
-                        Some(Ok(line)) => self.session.hear_server(line),
-                        Some(Err(LineError::TooLong { .. })) => {}
-                        Some(Err(LineError::Read(_))) | None => return false,
-                    },
-                }
-            }
-        };
-        let greeted = timeout(GREETING, greeting).await.unwrap_or(false);
-        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
-        greeted && self.gate.upstream.notify(ready.as_bytes()).is_ok()
+    async fn did_not_come_back(&mut self, greeting: Greeting) {
+        let report = greeting.spawned.child.stop(Duration::ZERO).await;
+        self.session.server_gone("The server could not be started again. Nothing ran.");
+        tracing::error!(server.name = %self.gate.server.name, "the server did not come back: {}", report.text);
+        self.server = down(greeting.pause);
+        for line in greeting.waiting {
+            self.session.hear_host(&line, &mut self.tasks).await;
+        }
     }
 
     /// The host is gone, or we were told to go: the server first hears its stdin close, as it
     /// would from the host, and what it still says is still passed on.
     async fn end(&mut self, code: Option<i32>) -> WrapEnd {
         let mut ended = WrapEnd { code: code.unwrap_or(0), complaint: None };
-        if let Server::Up(spawned, _) = std::mem::replace(&mut self.server, down(FIRST_PAUSE)) {
-            let Spawned { child, mut stdout, .. } = *spawned;
+        let spawned = match std::mem::replace(&mut self.server, down(FIRST_PAUSE)) {
+            Server::Up(spawned, _) => Some(*spawned),
+            Server::Greeted(greeting) => Some(greeting.spawned),
+            Server::Down { .. } => None,
+        };
+        if let Some(Spawned { child, mut stdout, .. }) = spawned {
             let stopping = child.stop(GRACE);
             tokio::pin!(stopping);
             let report = loop {
@@ -245,6 +293,21 @@ impl Life {
             self.tasks.abort_all();
         }
         ended
+    }
+}
+
+/// Relays what the server says.
+fn server_event(session: &Session, line: Option<Result<&[u8], LineError>>) -> Event {
+    match line {
+        Some(Ok(line)) => {
+            session.hear_server(line);
+            Event::ServerSpoke
+        }
+        Some(Err(LineError::TooLong { head, tail, .. })) => {
+            session.server_too_long([&head, &tail]);
+            Event::ServerSpoke
+        }
+        Some(Err(LineError::Read(_))) | None => Event::ServerGone,
     }
 }
 

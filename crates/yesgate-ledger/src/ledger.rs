@@ -268,6 +268,18 @@ impl Ledger {
         Ok(Swept { expired, lost })
     }
 
+    /// Whether a start of the gateway is over, however it ended.
+    ///
+    /// # Errors
+    /// When that cannot be found out.
+    pub fn is_over(&self, boot: &BootId) -> Result<bool, LedgerError> {
+        match self.store.boots() {
+            Some(boots) => boots.is_over(boot),
+            // A ledger in memory knows one start only: its own.
+            None => Ok(*boot != self.boot),
+        }
+    }
+
     async fn lose_runs_of_the_dead(&self) -> Result<usize, LedgerError> {
         let Some(boots) = self.store.boots() else { return Ok(0) };
         let mut lost = 0;

@@ -132,7 +132,7 @@ impl Consent {
         let fresh = Fresh {
             id: IntentId::from_entropy(SystemEntropy.draw()?),
             token: Some(token.hash()),
-            asked_by: Asker { uid: Some(rustix::process::getuid().as_raw()) },
+            asked_by: Asker { uid: Some(rustix::process::getuid().as_raw()), boot: Some(self.boot.clone()) },
         };
         let boot = self.boot.clone();
         let asked = self

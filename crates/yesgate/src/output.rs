@@ -16,8 +16,22 @@ pub(crate) fn line(text: impl fmt::Display) {
 
 /// Prints a value as JSON.
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    line(serde_json::to_string_pretty(value)?);
+    line(on_screen(&serde_json::to_string_pretty(value)?));
     Ok(())
+}
+
+/// JSON in which nothing can steer a terminal or hide on it. Outside of its strings JSON is plain
+/// ASCII, so whatever is escaped here stands in a string and means the same to programs.
+fn on_screen(json: &str) -> String {
+    let mut units = [0; 2];
+    json.chars().fold(String::with_capacity(json.len()), |mut plain, c| {
+        if c == '\n' || c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric() {
+            plain.push(c);
+        } else {
+            plain.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+        plain
+    })
 }
 
 /// Prints columns, each as wide as its widest cell; the last one is not padded.

@@ -195,9 +195,7 @@ impl Intent {
     fn stands_under(&mut self, now_asked: &Question, now: Timestamp) -> bool {
         match self.question.ground_under(now_asked) {
             Ground::Holds => true,
-            Ground::ToolChanged | Ground::PolicyStricter => {
-                self.void("the policy became stricter", now).is_err()
-            }
+            ground @ (Ground::ToolChanged | Ground::PolicyStricter) => self.void(ground, now).is_err(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Claiming the one run of an intent, or the result of it.
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use super::{Answer, Approver, Awaited, Event, Intent, State, StoredResult, Surface};
 use crate::assurance::Assurance;
@@ -38,7 +39,8 @@ pub struct Runner<'a> {
 }
 
 /// Whether what a question was asked under still holds.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Ground {
     /// It does.
     Holds,
@@ -191,16 +193,14 @@ impl Intent {
         Claim::Refused(self.void_for(ground, now))
     }
 
+    /// Voids it, and says why it is over.
     fn void_for(&mut self, ground: Ground, now: Timestamp) -> Refusal {
-        let (why, words) = match ground {
-            Ground::ToolChanged => (Why::ToolChanged, "the tool's definition changed"),
-            Ground::PolicyStricter => (Why::PolicyChanged, "the policy became stricter"),
-            Ground::Holds => return self.ending(),
-        };
-        match self.void(words, now) {
-            Ok(()) => self.refusal(why),
-            Err(_) => self.ending(),
+        match ground {
+            Ground::Holds => {}
+            // What is over already stays what it is.
+            Ground::ToolChanged | Ground::PolicyStricter => if self.void(ground, now).is_err() {},
         }
+        self.ending()
     }
 }
 

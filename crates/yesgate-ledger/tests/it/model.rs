@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::runtime::Builder;
 use yesgate_core::digest::{Binding, CallDigest};
 use yesgate_core::id::IntentId;
-use yesgate_core::intent::{Asked, Claim, DoneKind, Intent, State};
+use yesgate_core::intent::{Asked, Claim, DoneKind, Ground, Intent, State};
 use yesgate_core::permit::PermittedCall;
 use yesgate_core::token::ConfirmToken;
 use yesgate_core::verdict::Standing;
@@ -164,7 +164,7 @@ impl Story {
                 drop(self.change(pick, |intent, now| intent.cancel("the agent", now)).await)
             }
             Step::Void(pick) => {
-                drop(self.change(pick, |intent, now| intent.void("the policy changed", now)).await)
+                drop(self.change(pick, |intent, now| intent.void(Ground::PolicyStricter, now)).await)
             }
             Step::Pass(seconds) => {
                 self.second += seconds;

@@ -117,7 +117,7 @@ pub(crate) fn token(seed: u32) -> ConfirmToken {
 }
 
 pub(crate) fn fresh(seed: u32) -> Fresh {
-    Fresh { id: id(seed), token: Some(token(seed).hash()), asked_by: Asker { uid: Some(1000) } }
+    Fresh { id: id(seed), token: Some(token(seed).hash()), asked_by: Asker { uid: Some(1000), boot: None } }
 }
 
 pub(crate) fn binding(tool: &str, arguments: &Value) -> Binding {

@@ -50,9 +50,9 @@ pub(super) async fn approve(settings: &Settings, args: &ApproveArgs, as_json: bo
     let ended = wait_for_end(&ledger, &intent).await?;
     if as_json {
         output::json(&describe(&ended, now()))?;
-        return Ok(Done::Ok);
     }
     match ended.state() {
+        State::Done(_) | State::Unknown | State::Approved | State::Running if as_json => {}
         State::Done(done) => output::line(format_args!("It ran once: {}.", done.as_str())),
         State::Unknown => output::line("It was sent, and the answer was lost: see `yesgate pending`."),
         State::Approved | State::Running => {

@@ -20,7 +20,10 @@ pub(super) async fn run(settings: &Settings, args: &ReviewArgs, as_json: bool) -
     let known = servers(settings, args.server.as_deref(), &[]).await?;
     let seen = match known.as_slice() {
         [] => {
-            return Ok(output::not_found("no such server is known", "wrap it once; then its tools are known"));
+            return Ok(output::not_found(
+                "no such server is known",
+                "wrap it once; then its tools are known",
+            ));
         }
         [seen] => seen,
         [_, _, ..] => {

@@ -39,8 +39,8 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         name,
     };
     let setting = Setting {
+        asker: Asker { uid: Some(rustix::process::getuid().as_raw()), boot: Some(boot.clone()) },
         boot,
-        asker: Asker { uid: Some(rustix::process::getuid().as_raw()) },
         switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
         reach: REACH,
     };

@@ -1,7 +1,30 @@
 //! Promises that are shown through the real binary and the public library.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails"
+)]
 
 mod children;
+mod children_misbehave;
+mod cli;
+mod config_errors;
+mod crash;
 mod demo;
 mod documents;
+mod handshake;
 mod library;
+mod modes;
+mod offers;
+mod out_of_band;
+mod own_tools;
+mod pass_through;
+mod peers;
+mod pins;
+mod several;
+mod spend;
+mod support;
+mod two_keys;
+mod wire;

@@ -87,6 +87,23 @@ fn stage_elsewhere() -> Stage {
         .config("[[rules]]\ntool = \"*/write_note\"\nthen = \"ask\"\nchannel = \"out_of_band\"\n")
 }
 
+/// INV13: a policy that became stricter after the question voids it: nothing runs on the yes to the old one, and that is
+/// what the agent is told, each time.
+#[test]
+fn a_policy_that_became_stricter_voids_the_question() {
+    let stage = stage().config("profile = \"handshake\"\n");
+    let mut host = legacy(&stage);
+    let token = confirm_token(&write(&mut host));
+    assert!(host.close().success());
+    stage.set_config("[[rules]]\ntool = \"*/write_note\"\nthen = \"ask\"\nassurance = \"local\"\n");
+    let mut host = legacy(&stage);
+    for _ in 0..2 {
+        assert_eq!(refusal(&write_with(&mut host, &token)), "policy_denied");
+    }
+    assert!(host.close().success());
+    assert_eq!(stage.check_history().gated, 0);
+}
+
 /// M5, X8: after a wrap the matrix is there for programs: each tool, its class, how that is known, and what happens in
 /// each mode.
 #[test]
@@ -112,7 +129,7 @@ fn the_matrix_tells_every_tool_its_class_and_its_consequences() {
     write_note | dangerous | unknown | simple | explained / explained / asks
     ");
     let people = stage.yesgate(&["tools"]).ok().stdout;
-    assert!(people.contains("Every tool that may change something asks first."), "{people}");
+    assert!(people.contains("No tool that may change something runs unasked."), "{people}");
     assert!(host.close().success());
     assert!(stage.upstream_calls().is_empty());
 }

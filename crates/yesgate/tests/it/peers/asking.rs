@@ -65,6 +65,11 @@ fn long_run_gated() -> Stage {
     Stage::new(YESGATE).config("[[rules]]\ntool = \"everything/trigger-*\"\nclass = \"dangerous\"\n")
 }
 
+/// So long that it can be cancelled after the first of its three steps.
+fn long() -> Value {
+    json!({"duration": 2.4, "steps": 3})
+}
+
 #[track_caller]
 fn next_progress(host: &mut Host) -> Value {
     host.next_of("notifications/progress")["params"].clone()
@@ -104,14 +109,13 @@ fn the_everything_server_hears_of_a_cancelled_read() {
     let stage = Stage::new(YESGATE);
     let mut host = everything().gated(&stage);
     open(&mut host, Era::Legacy);
-    let arguments = json!({"duration": 0.6, "steps": 3});
-    let running = host.call_with(LONG_RUN, arguments.clone(), json!({"progressToken": 1}));
+    let running = host.call_with(LONG_RUN, long(), json!({"progressToken": 1}));
     assert_eq!(next_progress(&mut host)["progress"], 1);
     host.cancel(running);
     while next_progress(&mut host)["progress"] != 3 {}
     assert!(!is_answered(&mut host, running));
 
-    let whole = host.call_with(LONG_RUN, arguments, json!({"progressToken": 2}));
+    let whole = host.call_with(LONG_RUN, json!({"duration": 0.3, "steps": 3}), json!({"progressToken": 2}));
     while next_progress(&mut host)["progress"] != 3 {}
     assert!(is_answered(&mut host, whole), "without a cancellation the answer comes");
     assert!(host.close().success());
@@ -124,8 +128,7 @@ fn a_gated_call_that_is_cancelled_while_it_runs_ends_as_unknown() {
     let stage = long_run_gated();
     let mut host = everything().gated(&stage);
     open(&mut host, Era::Legacy);
-    let arguments = json!({"duration": 0.6, "steps": 3});
-    let running = approve_in_chat(&mut host, LONG_RUN, &arguments, json!({"progressToken": 1}));
+    let running = approve_in_chat(&mut host, LONG_RUN, &long(), json!({"progressToken": 1}));
     assert_eq!(next_progress(&mut host)["progress"], 1);
     host.cancel(running);
     while next_progress(&mut host)["progress"] != 3 {}

@@ -4,11 +4,15 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use yesgate_testkit::{Host, Stage, text, until};
 
-use super::{Era, Peer, YESGATE, bank, everything, filesystem, git, open, repository};
+use super::{Era, Peer, START, YESGATE, bank, everything, filesystem, git, open, repository};
+
+/// How long the gateway lets a server end by itself.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The processes that were started on a stage, by the environment that they were given.
 fn processes(stage: &Stage) -> Vec<u32> {
@@ -57,7 +61,11 @@ fn check_leaving(peer: &Peer, era: Era, gated: &str) {
     open(&mut bare, era);
     let expected = bare.close();
     let mut host = converse(&stage, peer, era, gated);
-    assert_eq!(host.close(), expected, "stderr:\n{}", host.stderr());
+    let told = Instant::now();
+    let status = host.close();
+    // On a very busy machine the gateway's patience may end before a Python does.
+    let was_ended = told.elapsed() >= PATIENCE && status.code() == Some(128 + 15);
+    assert!(status == expected || was_ended, "{status}; stderr:\n{}", host.stderr());
     host.assert_only_json_rpc();
     assert_nothing_is_left(&stage);
 }
@@ -143,7 +151,8 @@ fn check_restart(peer: &Peer, era: Era, read: &str, arguments: &Value, gated: &s
     assert!(killed.success());
     until("the first server is gone", || (!processes(&stage).contains(&first)).then_some(()));
     let after = until("the server answers again", || {
-        let answer = host.call(read, arguments.clone());
+        let id = host.call_async(read, arguments.clone());
+        let answer = host.recv_where(|message| message["id"] == id, START).unwrap();
         (answer["result"].is_object() && answer["result"]["isError"] != true).then_some(answer)
     });
     assert_eq!(text(&before), text(&after));

@@ -1,9 +1,15 @@
-//! How a server's list of tools comes through the gate: of a gated tool only the two schemas are touched, of
-//! all others nothing.
+//! What tools real servers have, and how their lists come through the gate: of a gated tool only the two
+//! schemas are touched, of all others nothing.
+
+use std::ffi::OsString;
+use std::fs;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use yesgate_testkit::{Stage, structured};
+
+use super::{Era, Peer, YESGATE, bank, everything, filesystem, git, open, repository};
 
 /// The answer to `tools/list`, its parts still in the sender's own bytes.
 #[derive(Deserialize)]
@@ -97,4 +103,54 @@ fn assert_widened(before: &Value, after: &Value) {
 #[track_caller]
 fn read<'a, T: Deserialize<'a>>(text: &'a str) -> T {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The tools of a server that ask before they run, by `yesgate tools`, which finds out the era for itself.
+#[track_caller]
+fn asking_tools(peer: &Peer, expected_total: usize) -> Vec<String> {
+    let mut words: Vec<OsString> = vec!["tools".into(), "--json".into(), "--".into()];
+    words.extend(peer.words.iter().cloned());
+    let matrix = Stage::new(YESGATE).yesgate(&words).ok().json();
+    let rows = matrix.as_array().unwrap();
+    assert_eq!(rows.len(), expected_total);
+    let asks = rows.iter().filter(|row| row["execute"] == "asks");
+    asks.map(|row| row["tool"].as_str().unwrap().to_owned()).collect()
+}
+
+/// H7: with no configuration, what a real server does not call a read asks; both eras are found out.
+#[test]
+fn the_matrix_of_a_real_server_says_which_of_its_tools_ask() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = asking_tools(&filesystem(folder.path()), 14);
+    assert_eq!(files, ["create_directory", "edit_file", "move_file", "write_file"]);
+    let git = asking_tools(&git(&repository(folder.path())), 12);
+    assert_eq!(git, ["git_add", "git_checkout", "git_commit", "git_create_branch", "git_reset"]);
+    let everything = asking_tools(&everything(), 13);
+    assert!(everything.contains(&"toggle-simulated-logging".to_owned()) && everything.len() == 4);
+    assert_eq!(asking_tools(&bank(), 3), ["close_account", "pay"]);
+}
+
+/// X5: a tool is known by its definition. A server writes it down differently in the two eras, and what a
+/// human accepted in one of them holds in the other.
+#[test]
+fn a_class_that_a_human_accepted_holds_in_both_eras() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("payments");
+    let stage = Stage::new(YESGATE).env("BANK_LOG", &log);
+    let mut host = bank().gated(&stage);
+    open(&mut host, Era::Legacy);
+    host.list_tools();
+    host.close();
+    stage.yesgate(&["tools", "review", "bank", "--accept", "pay=safe-write"]).ok();
+
+    for era in [Era::Legacy, Era::Modern] {
+        let mut host = bank().gated(&stage);
+        open(&mut host, era);
+        let paid = host.call("pay", json!({"to": "Bob", "amount": "1.10"}));
+        assert_eq!(structured(&paid)["result"], "paid 1.10 to Bob");
+        let held = host.call("close_account", json!({"account": "Ann"}));
+        assert_eq!(structured(&held)["confirm_required"], true);
+        host.close();
+    }
+    assert_eq!(fs::read_to_string(&log).unwrap(), "Bob 1.10\nBob 1.10\n");
 }
