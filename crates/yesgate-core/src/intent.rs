@@ -179,26 +179,15 @@ impl Intent {
     /// When the question is no longer open.
     pub fn issue_token(&mut self, hash: ConfirmTokenHash, now: Timestamp) -> Result<(), Refusal> {
         self.notice_expiry(now);
-        match self.state {
-            State::Pending => {
-                self.token = Some(hash);
-                self.token_by = Some(now + self.question.times.token);
-                // Asking again is asking anew: the human's time starts again too.
-                self.decide_by = now + self.question.times.decide;
-                self.note(AuditEvent::TokenIssued, now);
-                Ok(())
-            }
-            State::Approved
-            | State::Running
-            | State::Done(_)
-            | State::Unknown
-            | State::Resolved { .. }
-            | State::Denied
-            | State::Expired
-            | State::Cancelled
-            | State::Superseded
-            | State::Voided => Err(self.ending()),
+        if self.state != State::Pending {
+            return Err(self.ending());
         }
+        self.token = Some(hash);
+        self.token_by = Some(now + self.question.times.token);
+        // Asking again is asking anew: the human's time starts again too.
+        self.decide_by = now + self.question.times.decide;
+        self.note(AuditEvent::TokenIssued, now);
+        Ok(())
     }
 
     /// Records a yes by somebody who saw exactly this.
@@ -313,9 +302,15 @@ impl Intent {
 
     /// Moves a question whose clock ran out to `Expired`, and says whether it did.
     pub fn notice_expiry(&mut self, now: Timestamp) -> bool {
-        let due = match self.state {
-            State::Pending => now >= self.decide_by,
-            State::Approved => self.run_by.is_none_or(|run_by| now >= run_by),
+        let due = self.ends_at().is_some_and(|end| now >= end);
+        due && self.advance(Event::Expire, AuditEvent::Expired, now).is_ok()
+    }
+
+    /// When it expires if nothing happens to it; `None`: no clock runs.
+    pub const fn ends_at(&self) -> Option<Timestamp> {
+        match self.state {
+            State::Pending => Some(self.decide_by),
+            State::Approved => self.run_by,
             State::Running
             | State::Done(_)
             | State::Unknown
@@ -324,9 +319,8 @@ impl Intent {
             | State::Expired
             | State::Cancelled
             | State::Superseded
-            | State::Voided => false,
-        };
-        due && self.advance(Event::Expire, AuditEvent::Expired, now).is_ok()
+            | State::Voided => None,
+        }
     }
 
     /// Takes the audit entries of what happened since the last time.

@@ -2,7 +2,7 @@
 //!
 //! A lookup is itself a call: it is judged like any other, and only one that may run unasked runs.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use yesgate_core::call::{Presented, ToolCall};
 use yesgate_core::class::Class;
 use yesgate_core::digest::Binding;
@@ -59,7 +59,8 @@ impl Gate {
     }
 }
 
-/// The state in a tool's answer: its structure, or the JSON in its first text.
+/// The state in a tool's answer: its structure, else the object in its first text, else that text as
+/// `text`.
 fn read(answer: &StoredResult) -> Option<Value> {
     match answer.kind {
         ResultKind::Error => return None,
@@ -74,5 +75,6 @@ fn read(answer: &StoredResult) -> Option<Value> {
         return Some(structured.clone());
     }
     let text = result.get("content")?.as_array()?.first()?.get("text")?.as_str()?;
-    parse_lenient(text.as_bytes(), limits).ok().filter(Value::is_object)
+    let state = parse_lenient(text.as_bytes(), limits).ok().filter(Value::is_object);
+    Some(state.unwrap_or_else(|| json!({ "text": text })))
 }

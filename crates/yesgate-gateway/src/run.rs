@@ -135,19 +135,7 @@ impl Gate {
 
     /// How long the question may stay as it is; `None`: as long as it takes.
     fn time_left(&self, intent: &Intent) -> Option<Duration> {
-        let until = match intent.state() {
-            State::Pending => Some(intent.decide_by()),
-            State::Approved => intent.run_by(),
-            State::Running
-            | State::Done(_)
-            | State::Unknown
-            | State::Resolved { .. }
-            | State::Denied
-            | State::Expired
-            | State::Cancelled
-            | State::Superseded
-            | State::Voided => None,
-        }?;
+        let until = intent.ends_at()?;
         let left = until.duration_since(self.ledger.now());
         Some(if left.is_negative() { Duration::ZERO } else { left.unsigned_abs() })
     }
@@ -184,18 +172,10 @@ impl Gate {
 
     /// The held answer after all the waiting that a client stands.
     fn still_open(&self, intent: &Intent) -> Reply {
-        match intent.state() {
-            State::Approved | State::Running => self.refuse_about(intent, Why::ExecutionInProgress),
-            State::Pending
-            | State::Done(_)
-            | State::Unknown
-            | State::Resolved { .. }
-            | State::Denied
-            | State::Expired
-            | State::Cancelled
-            | State::Superseded
-            | State::Voided => Reply::tool_result(held_payload(intent, None, self.ledger.now()), IsError::No),
+        if intent.state().is_under_way() {
+            return self.refuse_about(intent, Why::ExecutionInProgress);
         }
+        Reply::tool_result(held_payload(intent, None, self.ledger.now()), IsError::No)
     }
 
     /// The caller gave up while a human was being asked: a late yes must not run it.
@@ -270,20 +250,8 @@ impl Gate {
             .ledger
             .update(&id, move |intent, now| {
                 let runner = Runner { boot: &boot, ground, awaited: Awaited::No };
-                match intent.state() {
-                    State::Approved => intent.claim(&runner, now),
-                    // Another process, or the agent's own call, was faster.
-                    State::Pending
-                    | State::Running
-                    | State::Done(_)
-                    | State::Unknown
-                    | State::Resolved { .. }
-                    | State::Denied
-                    | State::Expired
-                    | State::Cancelled
-                    | State::Superseded
-                    | State::Voided => Claim::Wait,
-                }
+                // Otherwise another process, or the agent's own call, was faster.
+                if intent.state() == State::Approved { intent.claim(&runner, now) } else { Claim::Wait }
             })
             .await;
         if let Ok(Some(Claim::Run(permitted))) = claim {

@@ -336,6 +336,8 @@ fn exit_code(report: &ExitReport) -> i32 {
     }
 }
 
+/// How many messages of the host wait for a server that was started again.
+const MOST_WAITING: usize = 1000;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// A server that lived this long is started again at once.

@@ -60,40 +60,25 @@ impl Intent {
             return Claim::Refused(self.refusal(Why::TokenMismatch { field }));
         }
         self.notice_expiry(now);
-        match self.state {
-            State::Pending if self.token_by.is_none_or(|token_by| now >= token_by) => {
-                Claim::Refused(self.refusal(Why::TokenExpired))
+        if self.state == State::Pending {
+            if self.token_by.is_none_or(|token_by| now >= token_by) {
+                return Claim::Refused(self.refusal(Why::TokenExpired));
             }
-            State::Expired => Claim::Refused(self.refusal(Why::TokenExpired)),
-            State::Pending => self.relayed_yes(runner, "the agent, with the confirm token", now),
-            State::Approved
-            | State::Running
-            | State::Done(_)
-            | State::Unknown
-            | State::Resolved { .. }
-            | State::Denied
-            | State::Cancelled
-            | State::Superseded
-            | State::Voided => self.claim(runner, now),
+            return self.relayed_yes(runner, "the agent, with the confirm token", now);
         }
+        if self.state == State::Expired {
+            return Claim::Refused(self.refusal(Why::TokenExpired));
+        }
+        self.claim(runner, now)
     }
 
     /// The agent calls the approve tool: a relayed yes to the stored call, and the run.
     pub fn claim_by_approve_tool(&mut self, runner: &Runner<'_>, now: Timestamp) -> Claim {
         self.notice_expiry(now);
-        match self.state {
-            State::Pending => self.relayed_yes(runner, "the agent, with the approve tool", now),
-            State::Approved
-            | State::Running
-            | State::Done(_)
-            | State::Unknown
-            | State::Resolved { .. }
-            | State::Denied
-            | State::Expired
-            | State::Cancelled
-            | State::Superseded
-            | State::Voided => self.claim(runner, now),
+        if self.state == State::Pending {
+            return self.relayed_yes(runner, "the agent, with the approve tool", now);
         }
+        self.claim(runner, now)
     }
 
     /// Claims the run of an approved intent, or the result of one that a human released.

@@ -170,6 +170,28 @@ impl State {
         }
     }
 
+    /// How its run ended, once that is known.
+    pub const fn done(self) -> Option<DoneKind> {
+        match self {
+            Self::Done(done) => Some(done),
+            Self::Pending
+            | Self::Approved
+            | Self::Running
+            | Self::Unknown
+            | Self::Resolved { .. }
+            | Self::Denied
+            | Self::Expired
+            | Self::Cancelled
+            | Self::Superseded
+            | Self::Voided => None,
+        }
+    }
+
+    /// Whether there is a yes whose run has not ended.
+    pub fn is_under_way(self) -> bool {
+        [Self::Approved, Self::Running].contains(&self)
+    }
+
     /// Whether anything can still happen to it.
     pub const fn is_live(self) -> bool {
         match self {

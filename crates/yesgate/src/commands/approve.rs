@@ -107,19 +107,7 @@ async fn wait_for_end(ledger: &Ledger, intent: &Intent) -> anyhow::Result<Intent
     let deadline = Instant::now() + PATIENCE;
     loop {
         let current = ledger.intent(intent.id()).await?.context("the question is gone")?;
-        let under_way = match current.state() {
-            State::Approved | State::Running => true,
-            State::Pending
-            | State::Done(_)
-            | State::Unknown
-            | State::Resolved { .. }
-            | State::Denied
-            | State::Expired
-            | State::Cancelled
-            | State::Superseded
-            | State::Voided => false,
-        };
-        if !under_way || timeout_at(deadline, changes.changed()).await.is_err() {
+        if !current.state().is_under_way() || timeout_at(deadline, changes.changed()).await.is_err() {
             return Ok(current);
         }
     }

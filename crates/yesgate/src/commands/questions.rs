@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use yesgate_core::intent::{Intent, State};
+use yesgate_core::intent::{DoneKind, Intent, State};
 use yesgate_core::redact::redact;
 use yesgate_core::render::{Sanitized, render_value};
 use yesgate_ledger::{Filter, Ledger};
@@ -58,18 +58,10 @@ fn list(intents: &[&Intent]) {
 }
 
 fn left(intent: &Intent) -> String {
-    match intent.state() {
-        State::Pending => age(intent.decide_by().duration_since(now()).as_secs()),
-        State::Approved
-        | State::Running
-        | State::Done(_)
-        | State::Unknown
-        | State::Resolved { .. }
-        | State::Denied
-        | State::Expired
-        | State::Cancelled
-        | State::Superseded
-        | State::Voided => "–".into(),
+    if intent.state() == State::Pending {
+        age(intent.decide_by().duration_since(now()).as_secs())
+    } else {
+        "–".into()
     }
 }
 
@@ -198,10 +190,6 @@ pub(super) fn describe(intent: &Intent, now: Timestamp) -> Value {
         "decide_by": intent.decide_by(),
         "seconds_left": intent.decide_by().duration_since(now).as_secs().max(0),
         "decision": intent.decision(),
-        "outcome": match intent.state() {
-            State::Done(done) => Some(done.as_str()),
-            State::Pending | State::Approved | State::Running | State::Unknown | State::Resolved { .. }
-            | State::Denied | State::Expired | State::Cancelled | State::Superseded | State::Voided => None,
-        },
+        "outcome": intent.state().done().map(DoneKind::as_str),
     })
 }

@@ -16,6 +16,7 @@ mod demo;
 mod documents;
 mod handshake;
 mod library;
+mod lookups;
 mod modes;
 mod offers;
 mod out_of_band;
