@@ -175,7 +175,9 @@ impl Life {
         }
         match &mut self.server {
             // What we answer ourselves need not wait for a server that may take its time.
-            Server::Greeted(greeting) if !self.session.answers_itself(line) => {
+            Server::Greeted(greeting)
+                if greeting.waiting.len() < MOST_WAITING && !self.session.answers_itself(line) =>
+            {
                 greeting.waiting.push(line.to_vec())
             }
             Server::Greeted(_) | Server::Up(..) | Server::Down { .. } => {

@@ -1,0 +1,186 @@
+//! Judging one call: by the tool as the server describes it, by what humans reviewed, by the policy.
+
+use std::collections::HashMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+use yesgate_core::call::{CallRequest, Presented, ToolCall};
+use yesgate_core::caller::Caller;
+use yesgate_core::definition::ToolDefinition;
+use yesgate_core::digest::Binding;
+use yesgate_core::id::ToolName;
+use yesgate_core::intent::Ground;
+use yesgate_core::json::CanonicalJson;
+use yesgate_core::mode::Mode;
+use yesgate_core::policy::{Facts, Needs, Pin};
+use yesgate_core::refusal::{Refusal, Why};
+use yesgate_core::verdict::{Question, Verdict};
+use yesgate_ledger::LedgerError;
+
+use super::Gate;
+use crate::book::Unreadable;
+use crate::look_up::NoState;
+use crate::offer::Offer;
+
+/// The classes that humans gave to the server's tools, and when they were last read.
+#[derive(Debug)]
+pub(super) struct Reviewed {
+    pub(super) pins: Arc<HashMap<ToolName, Pin>>,
+    pub(super) read: Instant,
+}
+
+impl Gate {
+    /// What the policy says of a call. What was reviewed a moment ago counts: pins are read again
+    /// before a human is asked in vain, and, where they are not quite fresh, before a call passes that
+    /// a human may have become stricter about.
+    pub(super) async fn decide(
+        &self,
+        call: ToolCall,
+        presented: &Presented,
+        definition: &ToolDefinition,
+        state: Option<&Value>,
+    ) -> Verdict {
+        let verdict = self.judge(call.clone(), presented, definition, &self.pins(), state);
+        let may_change = match &verdict {
+            Verdict::Ask(_) => true,
+            Verdict::Forward(_) => self.reviewed().read.elapsed() > FRESH,
+            Verdict::Explain(_) | Verdict::Refuse(_) => false,
+        };
+        if may_change && self.reload_pins().await.unwrap_or(false) {
+            return self.judge(call, presented, definition, &self.pins(), state);
+        }
+        verdict
+    }
+
+    pub(crate) fn judge(
+        &self,
+        call: ToolCall,
+        presented: &Presented,
+        definition: &ToolDefinition,
+        pins: &HashMap<ToolName, Pin>,
+        state: Option<&Value>,
+    ) -> Verdict {
+        let facts = Facts {
+            definition,
+            trust: self.server.trust,
+            pin: pins.get(&definition.name),
+            mode: None,
+            switch: self.setting.switch,
+            reach: self.setting.reach,
+            state,
+            now: self.ledger.now(),
+        };
+        self.policy.decide(call, presented, &facts)
+    }
+
+    /// The tool as the server last described it; asks the server where that is not known.
+    pub(super) async fn definition(&self, name: &str) -> Result<Option<Arc<ToolDefinition>>, Unreadable> {
+        let Ok(name) = name.parse::<ToolName>() else { return Ok(None) };
+        if !self.book.is_complete() {
+            self.book.refresh(&self.upstream).await?;
+        }
+        Ok(self.book.definition(&name))
+    }
+
+    /// The tool as the server describes it right now.
+    pub(super) async fn definition_now(
+        &self,
+        name: &ToolName,
+    ) -> Result<Option<Arc<ToolDefinition>>, Unreadable> {
+        self.book.refresh(&self.upstream).await?;
+        Ok(self.book.definition(name))
+    }
+
+    pub(super) fn call(
+        &self,
+        caller: &Caller,
+        definition: &ToolDefinition,
+        request: &CallRequest,
+    ) -> ToolCall {
+        ToolCall {
+            binding: Binding {
+                caller: caller.clone(),
+                server: self.server.name.clone(),
+                identity: self.server.identity,
+                method: "tools/call".into(),
+                tool: definition.name.clone(),
+                definition: definition.digest,
+                arguments: request.arguments.clone(),
+                meta: CanonicalJson::empty_object(),
+                mode: Mode::Execute,
+                preview: None,
+            },
+        }
+    }
+
+    /// Whether a stored question would still be asked as it was, by the tool and the state as they
+    /// are right now.
+    ///
+    /// # Errors
+    /// When that cannot be found out.
+    pub(crate) async fn ground(&self, question: &Question) -> Result<Ground, Refusal> {
+        let Some(definition) =
+            self.definition_now(&question.binding.tool).await.map_err(|_| unreadable_list())?
+        else {
+            return Ok(Ground::ToolChanged);
+        };
+        let state = self.state_for(&question.binding).await.map_err(|NoState| no_state())?;
+        let mut binding = question.binding.clone();
+        binding.definition = definition.digest;
+        let call = ToolCall { binding };
+        Ok(match self.judge(call, &Presented::default(), &definition, &self.pins(), state.as_ref()) {
+            Verdict::Ask(now_asked) => question.ground_under(&now_asked),
+            Verdict::Forward(_) => Ground::Holds,
+            Verdict::Explain(_) | Verdict::Refuse(_) => Ground::PolicyStricter,
+        })
+    }
+
+    /// How a tool is offered to the agent.
+    pub(crate) fn offer_of(&self, definition: &ToolDefinition) -> Offer {
+        let classified = self.policy.classify(
+            &self.server.name,
+            definition,
+            self.server.trust,
+            self.pins().get(&definition.name),
+        );
+        match self.policy.needs(&self.server.name, definition, self.server.trust, classified.class) {
+            Needs::Nothing => Offer::Plain,
+            Needs::Yes => Offer::HeldOnly,
+            Needs::RelayedYes => Offer::ConfirmToken,
+            Needs::CallKey => Offer::CallKey,
+        }
+    }
+
+    pub(crate) fn pins(&self) -> Arc<HashMap<ToolName, Pin>> {
+        Arc::clone(&self.reviewed().pins)
+    }
+
+    fn reviewed(&self) -> MutexGuard<'_, Reviewed> {
+        self.pins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the reviewed classes again, and says whether they changed.
+    pub(super) async fn reload_pins(&self) -> Result<bool, LedgerError> {
+        let fresh: HashMap<ToolName, Pin> = self.ledger.pins(&self.server.name).await?.into_iter().collect();
+        let mut reviewed = self.reviewed();
+        let changed = *reviewed.pins != fresh;
+        *reviewed = Reviewed { pins: Arc::new(fresh), read: Instant::now() };
+        Ok(changed)
+    }
+}
+
+/// How long reviewed classes pass for fresh: a human who became stricter is heard within this time.
+const FRESH: Duration = Duration::from_secs(1);
+
+pub(super) fn no_state() -> Refusal {
+    Why::ConsentUnavailable {
+        reason: "the present state, which the rule wants to show, could not be looked up",
+    }
+    .into()
+}
+
+pub(super) fn unreadable_list() -> Refusal {
+    Why::ConsentUnavailable { reason: "the server's list of tools could not be read" }.into()
+}
