@@ -1,0 +1,96 @@
+//! The benchmark: what the gate costs, next to the same thing without it, in one and the same run.
+//!
+//! - INVARIANT: nothing is compared across runs. The two sides of a comparison take turns within a
+//!   round, and what is reported is the median over rounds with the lowest and the highest round.
+//! - The whole run ends within [`LONGEST`], whatever a child does.
+#![expect(clippy::print_stdout, reason = "stdout is a terminal here; in `server` and `relay` it is the wire")]
+
+mod calls;
+mod client;
+mod machine;
+mod memory;
+mod peers;
+mod redeems;
+mod relay;
+mod report;
+mod server;
+mod starts;
+mod stats;
+mod subject;
+mod verdicts;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::report::{Output, Report};
+use crate::stats::Pace;
+use crate::subject::Subject;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match run(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(words: &[String]) -> Result<()> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["server", tools] => server::serve(tools.parse().context("`server` wants a number of tools")?),
+        ["relay", program, arguments @ ..] => relay::relay(program, arguments),
+        options => {
+            let (mut pace, mut output) = (Pace::Full, Output::Shown);
+            for option in options {
+                match *option {
+                    "--quick" => pace = Pace::Quick,
+                    "--write" => output = Output::Written,
+                    other => bail!("`{other}` is no option; known are `--quick` and `--write`"),
+                }
+            }
+            measure(pace, output)
+        }
+    }
+}
+
+fn measure(pace: Pace, output: Output) -> Result<()> {
+    let subject = Subject::build()?;
+    let peers = peers::installed(&subject)?;
+    end_in_time();
+    let mut report = Report::begin(pace, &subject, &peers);
+    let sections: [(&str, &dyn Fn() -> Result<report::Section>); 6] = [
+        ("calls that pass", &|| calls::measure(&subject, &peers, pace)),
+        ("calls in flight", &|| calls::measure_in_flight(&subject, pace)),
+        ("verdicts", &|| verdicts::measure(pace)),
+        ("starts", &|| starts::measure(&subject, &peers, pace)),
+        ("memory", &|| memory::measure(&subject, &peers, pace)),
+        ("redeems", &|| redeems::measure(&subject, pace)),
+    ];
+    for (name, section) in sections {
+        eprintln!("measuring {name} …");
+        report.add(section().with_context(|| format!("measuring {name}"))?);
+    }
+    let text = report.to_markdown();
+    print!("{text}");
+    match output {
+        Output::Shown => Ok(()),
+        Output::Written => subject.write_report(&text),
+    }
+}
+
+/// A child that hangs must not hang us. Children see their stdin close when we are gone, and end.
+fn end_in_time() {
+    std::thread::spawn(|| {
+        std::thread::sleep(LONGEST);
+        eprintln!("Error: the benchmark took longer than {} seconds and was given up", LONGEST.as_secs());
+        std::process::exit(1);
+    });
+}
+
+/// The longest that a run may take, after everything is built.
+const LONGEST: Duration = Duration::from_secs(180);
