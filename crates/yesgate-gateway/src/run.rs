@@ -268,16 +268,37 @@ const RETRY: Duration = Duration::from_secs(1);
 /// How often a gateway that has asked nothing looks whether somebody else has.
 const NEIGHBOURS: Duration = Duration::from_secs(5);
 
-/// Whether the tool says that it failed.
+/// How the tool says that it ended. One that asks for more input has not done its work, and a gated
+/// call cannot give it any: that is no success.
 fn done_kind(stored: &StoredResult) -> DoneKind {
     match stored.kind {
         ResultKind::Error => DoneKind::ToolError,
         ResultKind::Result => {
             let limits = Limits { max_bytes: 4 << 20, ..Limits::default() };
-            let failed = parse_lenient(stored.json.as_bytes(), limits)
-                .ok()
-                .and_then(|result| result.get("isError").and_then(Value::as_bool));
-            if failed == Some(true) { DoneKind::ToolError } else { DoneKind::Ok }
+            let result = parse_lenient(stored.json.as_bytes(), limits).unwrap_or_default();
+            let failed = result.get("isError").and_then(Value::as_bool) == Some(true);
+            let asks = result.get("resultType").and_then(Value::as_str) == Some("input_required");
+            if failed || asks { DoneKind::ToolError } else { DoneKind::Ok }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use yesgate_core::intent::{DoneKind, ResultKind, StoredResult};
+
+    use super::done_kind;
+
+    #[test]
+    fn only_a_result_that_says_nothing_else_is_a_success() {
+        for (kind, json, expected) in [
+            (ResultKind::Result, r#"{"content":[]}"#, DoneKind::Ok),
+            (ResultKind::Result, r#"{"resultType":"complete","isError":false}"#, DoneKind::Ok),
+            (ResultKind::Result, r#"{"isError":true}"#, DoneKind::ToolError),
+            (ResultKind::Result, r#"{"resultType":"input_required"}"#, DoneKind::ToolError),
+            (ResultKind::Error, r#"{"code":1}"#, DoneKind::ToolError),
+        ] {
+            assert_eq!(done_kind(&StoredResult { kind, json: json.into() }), expected, "{json}");
         }
     }
 }

@@ -12,10 +12,10 @@ use clap::{Args, Parser, Subcommand};
 #[command(name = "yesgate", version, after_help = EXIT_CODES, propagate_version = true)]
 pub(crate) struct Cli {
     /// Where the ledger lives [default: the platform's data directory]
-    #[arg(long, global = true, env = "YESGATE_HOME", value_name = "DIR")]
+    #[arg(long, global = true, env = "YESGATE_HOME", hide_env_values = true, value_name = "DIR")]
     pub(crate) home: Option<PathBuf>,
     /// The configuration file [default: yesgate.toml in the user's, then the system's configuration directory]
-    #[arg(long, global = true, env = "YESGATE_CONFIG", value_name = "FILE")]
+    #[arg(long, global = true, env = "YESGATE_CONFIG", hide_env_values = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Print JSON
     #[arg(long, global = true)]

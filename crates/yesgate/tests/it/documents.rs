@@ -73,3 +73,30 @@ fn links_between_documents_lead_somewhere() {
         }
     }
 }
+
+/// Every test that docs/attacks.md names exists.
+#[test]
+fn every_attack_names_tests_that_exist() {
+    let mut code = String::new();
+    gather(&root().join("crates"), &mut code);
+    let text = std::fs::read_to_string(root().join("docs/attacks.md")).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| ")).filter_map(|line| line.rsplit('|').nth(1));
+    let names = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let mut count = 0;
+    for name in names {
+        assert!(code.contains(&format!("fn {name}(")), "docs/attacks.md names `{name}`, which is no test");
+        count += 1;
+    }
+    assert!(count > 100, "only {count} tests are named");
+}
+
+fn gather(folder: &Path, code: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            gather(&path, code);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            code.push_str(&std::fs::read_to_string(path).unwrap());
+        }
+    }
+}
