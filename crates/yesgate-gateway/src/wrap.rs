@@ -70,6 +70,7 @@ where
         tasks: JoinSet::new(),
         server: Server::Up(Box::new(first), Instant::now()),
         proven: false,
+        awake_until: None,
     };
     let end = life.live(&mut Lines::new(host.input), &mut signals).await;
     releasing.abort();
@@ -85,6 +86,8 @@ struct Life {
     server: Server,
     /// Whether any server process ever said something: a command that never works is not retried.
     proven: bool,
+    /// Until when to look for an answer without going to sleep.
+    awake_until: Option<Instant>,
 }
 
 /// The state of the child.
@@ -116,6 +119,8 @@ enum Event {
     ServerSpoke,
     ServerGone,
     ServerBack,
+    /// Nothing came for a while: time to sleep.
+    Calm,
     Stop(i32),
 }
 
@@ -124,8 +129,12 @@ impl Life {
         loop {
             match self.next(host, signals).await {
                 Event::ServerSpoke => self.proven = true,
+                Event::Calm => self.awake_until = None,
                 Event::ServerBack => self.server_back().await,
-                Event::Host(line) => self.host_said(&line).await,
+                Event::Host(line) => {
+                    self.host_said(&line).await;
+                    self.awake_until = Some(Instant::now() + AWAKE);
+                }
                 Event::HostTooLong => self.session.host_too_long(),
                 Event::ServerGone => {
                     if let Some(end) = self.server_gone().await {
@@ -162,6 +171,7 @@ impl Life {
             line = host.next() => host_event(line.as_ref()),
             event = server => event,
             code = signals.next() => Event::Stop(code),
+            () = stay_awake(self.awake_until) => Event::Calm,
         }
     }
 
@@ -298,6 +308,16 @@ impl Life {
     }
 }
 
+/// Looks for news without sleeping until then: many servers answer sooner than a sleeping process is
+/// woken. `None`: sleeps at once.
+async fn stay_awake(until: Option<Instant>) {
+    let Some(until) = until else { return std::future::pending().await };
+    while Instant::now() < until {
+        // Lets the runtime look at the pipes, without waiting for them.
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Relays what the server says.
 fn server_event(session: &Session, line: Option<Result<&[u8], LineError>>) -> Event {
     match line {
@@ -340,6 +360,8 @@ fn exit_code(report: &ExitReport) -> i32 {
 
 /// How many messages of the host wait for a server that was started again.
 const MOST_WAITING: usize = 1000;
+/// How long after a message of the host we look for the answer before we sleep.
+const AWAKE: Duration = Duration::from_micros(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// A server that lived this long is started again at once.
