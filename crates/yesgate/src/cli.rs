@@ -66,7 +66,7 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug)]
 pub(crate) struct WrapArgs {
-    /// The server's name in rules and in the ledger [default: the program's name]
+    /// The server's name in rules and in the ledger [default: read off the command]
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// Do not believe the server when it says that a tool only reads

@@ -5,6 +5,7 @@ mod cli;
 mod commands;
 mod home;
 mod output;
+mod server_name;
 mod settings;
 
 use std::process::ExitCode;

@@ -22,6 +22,7 @@ use yesgate_ledger::Ledger;
 use super::wrap::trust;
 use crate::catalogue::{self, Seen};
 use crate::output::{self, Done};
+use crate::server_name::server_name;
 use crate::settings::Settings;
 
 pub(super) async fn run(
@@ -62,17 +63,13 @@ pub(super) async fn servers(
         let server = settings.config.servers.get(&name)?;
         Some(server.command.iter().map(OsString::from).collect::<Vec<_>>())
     };
-    if let Some((name, command)) = match (server, command) {
-        (name, [program, ..]) => Some((
-            name.map_or_else(|| program.to_string_lossy().into_owned(), str::to_owned),
-            command.to_vec(),
-        )),
-        (Some(name), []) => {
-            configured(name).filter(|command| !command.is_empty()).map(|command| (name.to_owned(), command))
-        }
+    let asked = match (server, command) {
+        (_, [_, ..]) => Some(command.to_vec()),
+        (Some(name), []) => configured(name).filter(|command| !command.is_empty()),
         (None, []) => None,
-    } {
-        return Ok(vec![ask(&name, &command).await?]);
+    };
+    if let Some(command) = asked {
+        return Ok(vec![ask(server_name(server, &command)?, &command).await?]);
     }
     let mut seen = catalogue::all(&settings.home)?;
     seen.retain(|seen| server.is_none_or(|name| seen.server.as_str() == name));
@@ -80,16 +77,13 @@ pub(super) async fn servers(
 }
 
 /// Starts a server and asks it.
-async fn ask(name: &str, command: &[OsString]) -> anyhow::Result<Seen> {
+async fn ask(server: ServerName, command: &[OsString]) -> anyhow::Result<Seen> {
     let (program, args) = command.split_first().context("no command was given")?;
     let spec = ChildSpec { program: program.clone(), args: args.to_vec(), guard: guard::prefix(&["guard"])? };
     let boot = BootId::from_entropy(SystemEntropy.draw()?);
     let listing = list_tools(&spec, &boot).await?;
-    let name = std::path::Path::new(name)
-        .file_stem()
-        .map_or_else(|| name.into(), |stem| stem.to_string_lossy().into_owned());
     Ok(Seen {
-        server: name.parse()?,
+        server,
         command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         untrusted: false,
         tools: listing.tools,

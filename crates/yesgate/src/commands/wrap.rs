@@ -1,8 +1,7 @@
 //! `wrap`: the gate in front of one server. Nothing but JSON-RPC is written to stdout.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -23,7 +22,8 @@ use yesgate_gateway::wrap::{Host, wrap};
 
 use crate::catalogue::Writer;
 use crate::cli::WrapArgs;
-use crate::output::{Done, Hinted};
+use crate::output::Done;
+use crate::server_name::server_name;
 use crate::settings::Settings;
 
 pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<Done> {
@@ -31,7 +31,7 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
     let Some((program, rest)) = args.command.split_first() else {
         anyhow::bail!("no command was given");
     };
-    let name = server_name(args.name.as_deref(), program, rest)?;
+    let name = server_name(args.name.as_deref(), &args.command)?;
     let (ledger, boot) = settings.ledger().await?;
     let server = GatedServer {
         identity: identity(&args.command)?,
@@ -81,31 +81,6 @@ fn local_caller() -> anyhow::Result<Caller> {
     let uid = rustix::process::getuid().as_raw();
     Ok(Caller { org: "local".parse()?, principal: format!("uid-{uid}").parse()?, client: "unknown".parse()? })
 }
-
-/// The server's name: the one given, or the program's own, without folder and ending. A program that
-/// only starts others, such as `npx`, lends its name to the first of its words that names something.
-fn server_name(given: Option<&str>, program: &OsStr, args: &[OsString]) -> anyhow::Result<ServerName> {
-    let stem = |word: &OsStr| Path::new(word).file_stem().unwrap_or(word).to_string_lossy().into_owned();
-    let mut guess = stem(program);
-    if STARTERS.contains(&guess.as_str()) {
-        let started = args.iter().map(|word| word.to_string_lossy()).find(|word| !word.starts_with('-'));
-        let name = started.map(|word| {
-            stem(OsStr::new(
-                word.split_once("@")
-                    .filter(|(name, _)| !name.is_empty())
-                    .map_or(word.as_ref(), |(name, _)| name),
-            ))
-        });
-        guess = name.filter(|name| !DULL.contains(&name.as_str())).unwrap_or(guess);
-    }
-    given.unwrap_or(&guess).parse().map_err(|error: yesgate_core::id::ParseIdError| {
-        Hinted::new(error.to_string(), Some("give the server a name of its own with `--name`")).into()
-    })
-}
-
-const STARTERS: [&str; 8] = ["npx", "uvx", "bunx", "pipx", "node", "python", "python3", "deno"];
-/// Names that half of all servers have.
-const DULL: [&str; 5] = ["index", "main", "server", "run", "app"];
 
 /// A server that a person wraps by hand is believed when it says that a tool only reads.
 pub(super) fn trust(config: &Config, name: &ServerName, untrusted: bool) -> Trust {
