@@ -180,9 +180,6 @@ impl CallRequest {
     }
 }
 
-/// The names of the gateway's own arguments.
-pub const META_ARGUMENTS: [&str; 4] = ["confirm_token", "__confirm", "__mode", "__channel"];
-
 const ENVELOPE_KEYS: [&str; 4] = ["jsonrpc", "id", "method", "params"];
 const PARAM_KEYS: [&str; 6] = ["name", "arguments", "_meta", "task", "inputResponses", "requestState"];
 

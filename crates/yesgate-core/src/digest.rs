@@ -219,15 +219,6 @@ impl Binding {
         ];
         fields.into_iter().find(|(_, same)| !same).map(|(name, _)| name)
     }
-
-    /// Whether the two are the same operation of the same caller: where one question at a time
-    /// is open, and a later one supersedes.
-    pub fn same_slot(&self, other: &Self) -> bool {
-        self.caller == other.caller
-            && self.server == other.server
-            && self.method == other.method
-            && self.tool == other.tool
-    }
 }
 
 /// The digest of one call by one caller.

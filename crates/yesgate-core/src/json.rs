@@ -113,6 +113,11 @@ impl Limits {
     const NONE: Self = Self { max_bytes: usize::MAX, max_depth: MAX_DEPTH };
 }
 
+impl Limits {
+    /// What a server may say: as long as the longest line that is taken from it.
+    pub const SERVER: Self = Self { max_bytes: 4 << 20, max_depth: 64 };
+}
+
 impl Default for Limits {
     /// One MiB and 64 levels.
     fn default() -> Self {

@@ -123,11 +123,11 @@ impl ToolBook {
 const MAX_PAGES: usize = 100;
 
 /// Reads the definition of a tool from the server's bytes.
-pub(crate) fn definition(
-    tool: &RawValue,
-) -> Result<ToolDefinition, yesgate_core::definition::DefinitionError> {
-    let limits = Limits { max_bytes: 4 << 20, ..Limits::default() };
-    ToolDefinition::parse(&parse_lenient(tool.get().as_bytes(), limits)?)
+///
+/// # Errors
+/// When it cannot be judged.
+pub fn definition(tool: &RawValue) -> Result<ToolDefinition, yesgate_core::definition::DefinitionError> {
+    ToolDefinition::parse(&parse_lenient(tool.get().as_bytes(), Limits::SERVER)?)
 }
 
 fn read_page(answer: &StoredResult) -> Result<(Vec<Box<RawValue>>, Option<String>), Unreadable> {

@@ -84,7 +84,7 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Envelope<'de>, A::Error> {
         let mut envelope = Envelope::default();
-        while let Some(Key(key)) = map.next_key()? {
+        while let Some(Text(key)) = map.next_key()? {
             match key.as_ref() {
                 "jsonrpc" => {
                     if map.next_value::<Text<'_>>()?.0 != "2.0" {
@@ -115,15 +115,6 @@ fn once<T, E: serde::de::Error>(slot: &mut Option<T>, value: T, name: &'static s
     match slot.replace(value) {
         None => Ok(()),
         Some(_) => Err(E::duplicate_field(name)),
-    }
-}
-
-/// A key that is borrowed where it has no escapes.
-struct Key<'a>(Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Key<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(CowVisitor).map(Self)
     }
 }
 

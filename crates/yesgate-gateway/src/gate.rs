@@ -324,8 +324,8 @@ impl Gate {
 /// A modern client names itself with each request; over stdio that is all we know of it.
 fn named_by_meta(caller: &Caller, request: &CallRequest) -> Caller {
     let mut caller = caller.clone();
-    if let Some(name) = client_name(&request.transport_meta) {
-        caller.client = crate::session::client_id(name);
+    if let Some(client) = client_name(&request.transport_meta).and_then(crate::session::client_id) {
+        caller.client = client;
     }
     caller
 }

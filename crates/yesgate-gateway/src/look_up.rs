@@ -66,8 +66,7 @@ fn read(answer: &StoredResult) -> Option<Value> {
         ResultKind::Error => return None,
         ResultKind::Result => {}
     }
-    let limits = Limits { max_bytes: 4 << 20, ..Limits::default() };
-    let result = parse_lenient(answer.json.as_bytes(), limits).ok()?;
+    let result = parse_lenient(answer.json.as_bytes(), Limits::SERVER).ok()?;
     if result.get("isError").and_then(Value::as_bool) == Some(true) {
         return None;
     }
@@ -75,6 +74,6 @@ fn read(answer: &StoredResult) -> Option<Value> {
         return Some(structured.clone());
     }
     let text = result.get("content")?.as_array()?.first()?.get("text")?.as_str()?;
-    let state = parse_lenient(text.as_bytes(), limits).ok().filter(Value::is_object);
+    let state = parse_lenient(text.as_bytes(), Limits::SERVER).ok().filter(Value::is_object);
     Some(state.unwrap_or_else(|| json!({ "text": text })))
 }

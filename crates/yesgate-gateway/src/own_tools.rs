@@ -6,6 +6,7 @@ use yesgate_core::call::CallRequest;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::IntentId;
 use yesgate_core::intent::{Approver, Awaited, Intent, ResultKind, Runner, State, Surface};
+use yesgate_core::json::{Limits, parse_lenient};
 use yesgate_core::policy::Policy;
 use yesgate_core::refusal::Why;
 
@@ -198,8 +199,7 @@ impl Gate {
                 ResultKind::Result => "result",
                 ResultKind::Error => "error",
             };
-            let limits = yesgate_core::json::Limits { max_bytes: 4 << 20, ..Default::default() };
-            let value = yesgate_core::json::parse_lenient(stored.json.as_bytes(), limits)
+            let value = parse_lenient(stored.json.as_bytes(), Limits::SERVER)
                 .unwrap_or_else(|_| Value::from(stored.json.as_str()));
             set(key, value);
             if let Err(error) = self.ledger.update(intent.id(), |intent, now| intent.hand_over(now)).await {

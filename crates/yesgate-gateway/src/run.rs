@@ -274,8 +274,7 @@ fn done_kind(stored: &StoredResult) -> DoneKind {
     match stored.kind {
         ResultKind::Error => DoneKind::ToolError,
         ResultKind::Result => {
-            let limits = Limits { max_bytes: 4 << 20, ..Limits::default() };
-            let result = parse_lenient(stored.json.as_bytes(), limits).unwrap_or_default();
+            let result = parse_lenient(stored.json.as_bytes(), Limits::SERVER).unwrap_or_default();
             let failed = result.get("isError").and_then(Value::as_bool) == Some(true);
             let asks = result.get("resultType").and_then(Value::as_str) == Some("input_required");
             if failed || asks { DoneKind::ToolError } else { DoneKind::Ok }

@@ -268,13 +268,14 @@ impl Session {
 
     fn note_handshake(&self, params: Option<&RawValue>) {
         let Some(params) = params else { return };
-        if let Some(name) = RawObject::parse(params)
+        if let Some(client) = RawObject::parse(params)
             .and_then(|params| params.get("clientInfo").and_then(RawObject::parse))
             .and_then(|info| {
                 info.get("name").and_then(|name| serde_json::from_str::<String>(name.get()).ok())
             })
+            .and_then(|name| client_id(&name))
         {
-            lock(&self.caller).client = client_id(&name);
+            lock(&self.caller).client = client;
         }
         *lock(&self.handshake) = Some(params.to_owned());
     }
@@ -358,14 +359,12 @@ impl Session {
     }
 }
 
-/// A name that a client gives itself, as an id: what is not printable becomes `?`.
-pub(crate) fn client_id(name: &str) -> ClientId {
+/// A name that a client gives itself, as an id: what is not printable becomes `?`. `None`: it has none.
+pub(crate) fn client_id(name: &str) -> Option<ClientId> {
     let plain: String =
         name.chars().take(128).map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
-    plain.parse().or_else(|_| "unknown".parse()).unwrap_or_else(|_| UNKNOWN.clone())
+    plain.parse().ok()
 }
-
-static UNKNOWN: std::sync::LazyLock<ClientId> = std::sync::LazyLock::new(|| client_id("unknown"));
 
 fn page(params: Option<&RawValue>) -> Page {
     let cursor = params

@@ -191,20 +191,6 @@ impl State {
     pub fn is_under_way(self) -> bool {
         [Self::Approved, Self::Running].contains(&self)
     }
-
-    /// Whether anything can still happen to it.
-    pub const fn is_live(self) -> bool {
-        match self {
-            Self::Pending | Self::Approved | Self::Running | Self::Unknown => true,
-            Self::Done(_)
-            | Self::Resolved { .. }
-            | Self::Denied
-            | Self::Expired
-            | Self::Cancelled
-            | Self::Superseded
-            | Self::Voided => false,
-        }
-    }
 }
 
 impl fmt::Display for State {

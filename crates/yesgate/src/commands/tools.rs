@@ -3,18 +3,17 @@
 use std::ffi::OsString;
 
 use anyhow::Context as _;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use yesgate::SystemEntropy;
 use yesgate_core::class::{Class, Classified};
 use yesgate_core::clock::Entropy as _;
 use yesgate_core::definition::ToolDefinition;
 use yesgate_core::id::{BootId, ServerName};
-use yesgate_core::json::{Limits, parse_lenient};
 use yesgate_core::mode::Mode;
 use yesgate_core::policy::Consequence;
 use yesgate_core::render::Sanitized;
 use yesgate_core::verdict::ConfirmType;
+use yesgate_gateway::book::definition;
 use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::probe::list_tools;
 use yesgate_ledger::Ledger;
@@ -102,17 +101,12 @@ pub(super) async fn matrix(settings: &Settings, ledger: &Ledger, seen: &Seen) ->
     let pins = ledger.pins(&seen.server).await?;
     let policy = &settings.config.policy;
     let trust = trust(&settings.config, &seen.server, seen.untrusted);
-    let rows = seen.tools.iter().filter_map(|tool| read(tool)).map(|definition| {
+    let rows = seen.tools.iter().filter_map(|tool| definition(tool).ok()).map(|definition| {
         let classified = policy.classify(&seen.server, &definition, trust, pins.get(&definition.name));
         let cell = |mode| policy.consequence(&seen.server, &definition, trust, classified.class, mode);
         Row { cells: [cell(Mode::Ask), cell(Mode::Plan), cell(Mode::Execute)], classified, definition }
     });
     Ok(rows.collect())
-}
-
-fn read(tool: &RawValue) -> Option<ToolDefinition> {
-    let limits = Limits { max_bytes: 4 << 20, ..Limits::default() };
-    ToolDefinition::parse(&parse_lenient(tool.get().as_bytes(), limits).ok()?).ok()
 }
 
 impl Row {
