@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde_json::value::RawValue;
 use yesgate_core::definition::ToolDefinition;
 use yesgate_core::id::ToolName;
-use yesgate_core::intent::{ResultKind, StoredResult};
 use yesgate_core::json::{Limits, parse_lenient};
 
+use crate::mirror::params::ParamHeaders;
 use crate::raw::{RawObject, elements};
-use crate::upstream::{OwnRequest, Upstream};
+use crate::upstream::{Answer, OwnRequest, Upstream};
 
 /// The tools of one server.
 #[derive(Debug, Default)]
@@ -29,6 +29,18 @@ struct Pages {
 struct Entry {
     definition: Arc<ToolDefinition>,
     raw: Box<RawValue>,
+    /// The arguments that HTTP headers mirror.
+    mirrored: Arc<ParamHeaders>,
+}
+
+impl Entry {
+    fn read(tool: &RawValue) -> Result<Self, yesgate_core::definition::DefinitionError> {
+        let value = parse_lenient(tool.get().as_bytes(), Limits::SERVER)?;
+        let definition = Arc::new(ToolDefinition::parse(&value)?);
+        let schema = value.get("inputSchema").unwrap_or(&serde_json::Value::Null);
+        let mirrored = Arc::new(ParamHeaders::parse(schema).unwrap_or_default());
+        Ok(Self { definition, raw: tool.to_owned(), mirrored })
+    }
 }
 
 /// Where a page of a tool list stands.
@@ -58,6 +70,11 @@ impl ToolBook {
         pages.tools.get(name).filter(|_| pages.complete).map(|entry| Arc::clone(&entry.definition))
     }
 
+    /// The arguments of a tool that HTTP headers mirror.
+    pub(crate) fn mirrored(&self, name: &ToolName) -> Arc<ParamHeaders> {
+        self.lock().tools.get(name).map(|entry| Arc::clone(&entry.mirrored)).unwrap_or_default()
+    }
+
     /// Whether the book is up to date.
     pub fn is_complete(&self) -> bool {
         self.lock().complete
@@ -83,9 +100,8 @@ impl ToolBook {
             pages.tools.clear();
         }
         for tool in tools {
-            match definition(tool) {
-                Ok(definition) => {
-                    let entry = Entry { definition: Arc::new(definition), raw: tool.clone() };
+            match Entry::read(tool) {
+                Ok(entry) => {
                     pages.tools.insert(entry.definition.name.clone(), entry);
                 }
                 Err(error) => tracing::warn!(%error, "a tool is left out: {error}"),
@@ -130,15 +146,10 @@ pub fn definition(tool: &RawValue) -> Result<ToolDefinition, yesgate_core::defin
     ToolDefinition::parse(&parse_lenient(tool.get().as_bytes(), Limits::SERVER)?)
 }
 
-fn read_page(answer: &StoredResult) -> Result<(Vec<Box<RawValue>>, Option<String>), Unreadable> {
-    match answer.kind {
-        ResultKind::Error => Err(Unreadable::NoList),
-        ResultKind::Result => {
-            let result: RawObject = serde_json::from_str(&answer.json).map_err(|_| Unreadable::NoList)?;
-            let tools = result.get("tools").and_then(elements).ok_or(Unreadable::NoList)?;
-            Ok((tools, next_cursor(&result)))
-        }
-    }
+fn read_page(answer: &Answer) -> Result<(Vec<Box<RawValue>>, Option<String>), Unreadable> {
+    let result = answer.result().ok_or(Unreadable::NoList)?;
+    let tools = result.get("tools").and_then(elements).ok_or(Unreadable::NoList)?;
+    Ok((tools, next_cursor(&result)))
 }
 
 /// The cursor of the next page. Only an absent one (or null) ends a list; an empty one does not.

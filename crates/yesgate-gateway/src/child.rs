@@ -12,6 +12,7 @@ pub mod report;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +33,10 @@ pub struct ChildSpec {
     pub program: OsString,
     /// The server's arguments.
     pub args: Vec<OsString>,
+    /// The server's whole environment; `None`: ours.
+    pub environment: Option<Vec<(OsString, OsString)>>,
+    /// Where it is started; `None`: where we are.
+    pub folder: Option<PathBuf>,
     /// The program and the words that start the guard; see [`guard::prefix`].
     pub guard: Vec<OsString>,
 }
@@ -75,6 +80,12 @@ impl Child {
 
         let mut command = Command::new(guard);
         command.args(words).arg("--").arg(&spec.program).args(&spec.args);
+        if let Some(environment) = &spec.environment {
+            command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
+        }
+        if let Some(folder) = &spec.folder {
+            command.current_dir(folder);
+        }
         command.env(guard::PARENT_VARIABLE, std::process::id().to_string());
         command.stdin(its_stdin).stdout(its_stdout).stderr(Stdio::inherit());
         command.process_group(0);

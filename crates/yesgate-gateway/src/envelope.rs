@@ -10,7 +10,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use yesgate_core::json::fold_key;
+use yesgate_core::json::{Limits, fold_key, parse_lenient};
 
 /// One JSON-RPC message, its parts still in the sender's own bytes.
 #[derive(Debug, Default)]
@@ -70,6 +70,36 @@ impl<'a> Envelope<'a> {
 impl<'de: 'a, 'a> Deserialize<'de> for Envelope<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(EnvelopeVisitor)
+    }
+}
+
+/// A request id in one spelling, so that `1` finds the answer to ` 1`.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct RequestKey(String);
+
+impl RequestKey {
+    /// Takes a text that was a key's before.
+    pub(crate) const fn rehydrate(json: String) -> Self {
+        Self(json)
+    }
+
+    /// The id as JSON text.
+    pub fn as_json(&self) -> &str {
+        &self.0
+    }
+
+    /// The key of an id as it was written.
+    pub fn of(id: &RawValue) -> Self {
+        let text = id.get();
+        let plain = text.bytes().all(|byte| byte.is_ascii_digit())
+            || (text.starts_with('"') && text.is_ascii() && !text.contains('\\'));
+        if plain {
+            return Self(text.to_owned());
+        }
+        Self(
+            parse_lenient(text.as_bytes(), Limits::default())
+                .map_or_else(|_| text.to_owned(), |id| id.to_string()),
+        )
     }
 }
 

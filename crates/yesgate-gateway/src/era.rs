@@ -19,8 +19,17 @@ pub const LEGACY_VERSION: &str = "2025-11-25";
 
 /// The key of `_meta` that every modern request carries, and no legacy one.
 pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// The key of `_meta` with which a modern request asks for log messages.
+pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// The key of `_meta` with which a modern server names itself.
+pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// The key of `_meta` that ties a notice to the request that asked for it.
+pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// What the protocol's own keys of `_meta` begin with.
+pub(crate) const OWN_KEYS: &str = "io.modelcontextprotocol/";
 
 impl Era {
     /// The era of a request with these keys in `_meta`.
@@ -48,6 +57,7 @@ pub fn client_name(meta: &Map<String, Value>) -> Option<&str> {
     meta.get(CLIENT_INFO)?.get("name")?.as_str()
 }
 
-fn own_info() -> Value {
+/// How the gateway introduces itself.
+pub(crate) fn own_info() -> Value {
     json!({"name": "yesgate", "version": env!("CARGO_PKG_VERSION")})
 }

@@ -5,7 +5,7 @@
 
 mod judging;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -28,22 +28,20 @@ use yesgate_core::verdict::{Channel, Question, Verdict};
 use yesgate_ledger::{Ledger, LedgerError};
 
 use self::judging::{Reviewed, no_state, unreadable_list};
-use crate::book::{ToolBook, Unreadable};
-use crate::cancel::Cancel;
+use crate::book::Unreadable;
 use crate::era::{Era, client_name};
+use crate::errand::{Errand, Incoming, Pass};
 use crate::look_up::NoState;
 use crate::own_tools::OwnTool;
 use crate::reply::{IsError, Reply};
-use crate::upstream::{Form, RequestKey, Upstream};
+use crate::upstream::Form;
 
 /// One server behind the gate.
 #[derive(Debug)]
 pub struct Gate {
     pub(crate) server: GatedServer,
-    pub(crate) policy: Arc<Policy>,
+    policy: RwLock<Arc<Policy>>,
     pub(crate) ledger: Ledger,
-    pub(crate) upstream: Upstream,
-    pub(crate) book: ToolBook,
     pub(crate) setting: Setting,
     pub(crate) entropy: Arc<dyn Entropy>,
     pins: Mutex<Reviewed>,
@@ -73,6 +71,17 @@ pub struct Setting {
     pub switch: OperatorSwitch,
     /// The strongest yes that this set-up can get.
     pub reach: Assurance,
+    /// How far a client's own name counts.
+    pub naming: Naming,
+}
+
+/// How a client gets its name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Naming {
+    /// Nothing was proven, so its own words are all there is.
+    BySelf,
+    /// Whoever let it in named it.
+    ByKey,
 }
 
 impl Gate {
@@ -88,12 +97,10 @@ impl Gate {
         entropy: Arc<dyn Entropy>,
     ) -> Result<Self, LedgerError> {
         let gate = Self {
-            upstream: Upstream::new(&setting.boot),
-            book: ToolBook::default(),
             pins: Mutex::new(Reviewed { pins: Arc::default(), read: Instant::now() }),
             opened: Notify::new(),
             server,
-            policy,
+            policy: RwLock::new(policy),
             ledger,
             setting,
             entropy,
@@ -102,37 +109,57 @@ impl Gate {
         Ok(gate)
     }
 
+    /// The policy in force.
+    pub fn policy(&self) -> Arc<Policy> {
+        Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts another policy in force, for every call from here on.
+    pub fn govern(&self, policy: Arc<Policy>) {
+        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
+    }
+
     /// Answers one `tools/call`: the spine.
-    pub async fn handle(&self, caller: &Caller, message: &[u8], id: RequestKey, cancel: &Cancel) -> Reply {
-        let request = match CallRequest::parse(message) {
+    pub async fn handle(self: &Arc<Self>, errand: &Errand, incoming: Incoming<'_>) -> Reply {
+        let mut request = match CallRequest::parse(incoming.message) {
             Ok(request) => request,
-            Err(error) => return self.unreadable(caller, error.code(), &error.to_string()).await,
+            Err(error) => return self.unreadable(&errand.caller, error.code(), &error.to_string()).await,
         };
-        let caller = named_by_meta(caller, &request);
-        if Era::of_meta(&request.transport_meta) == Era::Modern {
-            self.upstream.speaks(Era::Modern);
+        if let Some(name) = incoming.tool {
+            name.clone_into(&mut request.name);
         }
-        if let Some(tool) = OwnTool::named(&request.name, &self.policy) {
-            return self.own_tool(tool, &caller, &request, cancel).await;
+        let errand = &self.named_by_meta(errand, &request);
+        let caller = &errand.caller;
+        if errand.party.is_none() && Era::of_meta(&request.transport_meta) == Era::Modern {
+            errand.way.speaks(Era::Modern);
         }
-        let definition = match self.definition(&request.name).await {
+        if let Some(tool) = OwnTool::named(&request.name, &self.policy()) {
+            return self.own_tool(tool, errand, &request).await;
+        }
+        let definition = match self.definition(&errand.way, &request.name).await {
             Ok(Some(definition)) => definition,
-            Ok(None) => return self.unreadable(&caller, -32602, "the server has no such tool").await,
+            Ok(None) => return self.unreadable(caller, -32602, "the server has no such tool").await,
             Err(Unreadable::Down) => {
                 let words =
                     "The server is not running; it is started again when it is next needed. Nothing ran.";
                 return Reply::error(-32603, words, None);
             }
-            Err(Unreadable::NoList) => return self.refused(&caller, None, &unreadable_list()).await,
+            Err(Unreadable::NoList) => return self.refused(caller, None, &unreadable_list()).await,
         };
-        let call = self.call(&caller, &definition, &request);
+        if let Some(headers) = incoming.headers
+            && let Err(mismatch) =
+                errand.way.book.mirrored(&definition.name).check(headers, &request.arguments.to_value())
+        {
+            return self.unreadable(caller, HEADER_MISMATCH, &mismatch.to_string()).await;
+        }
+        let call = self.call(caller, &definition, &request);
         let presented = &request.presented;
-        let state = match self.state_for(&call.binding).await {
+        let state = match self.state_for(&errand.way, &call.binding).await {
             Ok(state) => state,
-            Err(NoState) => return self.refused(&caller, Some(&definition.name), &no_state()).await,
+            Err(NoState) => return self.refused(caller, Some(&definition.name), &no_state()).await,
         };
         match self.decide(call, presented, &definition, state.as_ref()).await {
-            Verdict::Forward(permitted) => self.forward(permitted, &request, message, id, cancel).await,
+            Verdict::Forward(permitted) => self.forward(permitted, &request, incoming.pass, errand).await,
             Verdict::Explain(explanation) => {
                 let why = Why::ModeForbids {
                     tool: definition.name.clone(),
@@ -140,15 +167,12 @@ impl Gate {
                     mode: explanation.mode,
                     summary: explanation.summary,
                 };
-                self.refused(&caller, Some(&definition.name), &why.into()).await
+                self.refused(caller, Some(&definition.name), &why.into()).await
             }
-            Verdict::Refuse(refusal) => self.refused(&caller, Some(&definition.name), &refusal).await,
+            Verdict::Refuse(refusal) => self.refused(caller, Some(&definition.name), &refusal).await,
             Verdict::Ask(question) => match gateable(&request) {
-                Err(problem) => self.unreadable(&caller, -32602, problem).await,
-                Ok(()) => match (&presented.token, question.standing) {
-                    (Some(token), None) => self.redeem(*question, token, &request, cancel).await,
-                    (Some(_) | None, _) => self.ask(*question, &request, cancel).await,
-                },
+                Err(problem) => self.unreadable(caller, -32602, problem).await,
+                Ok(()) => self.held(*question, request, errand).await,
             },
         }
     }
@@ -159,28 +183,50 @@ impl Gate {
         &self,
         permitted: PermittedCall,
         request: &CallRequest,
-        message: &[u8],
-        id: RequestKey,
-        cancel: &Cancel,
+        pass: Pass<'_>,
+        errand: &Errand,
     ) -> Reply {
-        if cancel.is_fired() {
+        if errand.cancel.is_fired() {
             return Reply::Silent;
         }
         let form = match (request.untouched, gateable(request)) {
-            (Untouched::Yes, _) => Form::AsItCame { line: message, id },
+            (Untouched::Yes, _) => match pass {
+                Pass::Line { line, id } => Form::AsItCame { line, id },
+                Pass::Params { params, mirrored: Some(mirrored) } => Form::Params { params, mirrored },
+                Pass::Params { params, mirrored: None } => {
+                    Form::Params { params, mirrored: errand.way.mirrored(&permitted.call().binding) }
+                }
+            },
             (Untouched::No, Ok(())) => {
-                let mut meta = request.transport_meta.clone();
+                let mut meta = errand.meta(&request.transport_meta);
                 meta.extend(request.vendor_meta.clone());
-                Form::Canonical { meta }
+                let mirrored = errand.way.mirrored(&permitted.call().binding);
+                Form::Canonical { meta, mirrored }
             }
             // Without our own argument it would pass as it is; with it, it cannot be put together again.
             (Untouched::No, Err(problem)) => return Reply::error(-32602, problem, None),
         };
-        self.outcome(self.upstream.execute(permitted, form, cancel).await, None, cancel)
+        let execution = errand.way.execute(permitted, form, &errand.hearing, &errand.cancel).await;
+        self.outcome(execution, None, &errand.cancel)
+    }
+
+    /// Deals with a call that needs a yes, in a task of its own: what is redeemed runs to its end and is
+    /// written down, even if whoever waits for it vanishes.
+    async fn held(self: &Arc<Self>, question: Question, request: CallRequest, errand: &Errand) -> Reply {
+        let (gate, errand) = (Arc::clone(self), errand.clone());
+        let holding = tokio::spawn(async move {
+            match (&request.presented.token, question.standing) {
+                (Some(token), None) => gate.redeem(question, token, &request, &errand).await,
+                (Some(_) | None, _) => gate.ask(question, &request, &errand).await,
+            }
+        });
+        holding
+            .await
+            .unwrap_or_else(|_| Reply::error(-32603, "The gateway was stopped before it could answer.", None))
     }
 
     /// Puts a question to a human.
-    async fn ask(&self, question: Question, request: &CallRequest, cancel: &Cancel) -> Reply {
+    async fn ask(&self, question: Question, request: &CallRequest, errand: &Errand) -> Reply {
         let caller = question.binding.caller.clone();
         let tool = question.binding.tool.clone();
         let (fresh, token) = match self.draw(question.channel) {
@@ -203,10 +249,10 @@ impl Gate {
                         held_payload(&intent, token.as_ref(), self.ledger.now()),
                         IsError::No,
                     ),
-                    Channel::OutOfBand => self.wait(intent.id(), cancel).await,
+                    Channel::OutOfBand => self.wait(intent.id(), &errand.cancel).await,
                 }
             }
-            Ok(Asked::Claimed(id, claim)) => self.claimed(&caller, &tool, &id, *claim, request, cancel).await,
+            Ok(Asked::Claimed(id, claim)) => self.claimed(&tool, &id, *claim, request, errand).await,
             Ok(Asked::Refused(refusal)) => self.refused(&caller, Some(&tool), &refusal).await,
             Err(error) => self.unavailable(&caller, &tool, &error).await,
         }
@@ -218,17 +264,17 @@ impl Gate {
         mut question: Question,
         token: &ConfirmToken,
         request: &CallRequest,
-        cancel: &Cancel,
+        errand: &Errand,
     ) -> Reply {
         let caller = question.binding.caller.clone();
         let tool = question.binding.tool.clone();
         // A server may change a tool without saying so: look again before anything runs.
-        match self.definition_now(&tool).await {
+        match self.definition_now(&errand.way, &tool).await {
             Ok(Some(definition)) => question.binding.definition = definition.digest,
             Ok(None) => return self.refused(&caller, Some(&tool), &Why::ToolChanged.into()).await,
             Err(_) => return self.refused(&caller, Some(&tool), &unreadable_list()).await,
         }
-        if cancel.is_fired() {
+        if errand.cancel.is_fired() {
             return Reply::Silent;
         }
         let boot = self.setting.boot.clone();
@@ -241,7 +287,7 @@ impl Gate {
             })
             .await;
         match claimed {
-            Ok(Some((id, claim))) => self.claimed(&caller, &tool, &id, claim, request, cancel).await,
+            Ok(Some((id, claim))) => self.claimed(&tool, &id, claim, request, errand).await,
             Ok(None) => self.refused(&caller, Some(&tool), &Why::TokenInvalid.into()).await,
             Err(error) => self.unavailable(&caller, &tool, &error).await,
         }
@@ -250,24 +296,39 @@ impl Gate {
     /// Goes on with what was claimed.
     pub(crate) async fn claimed(
         &self,
-        caller: &Caller,
         tool: &ToolName,
         id: &IntentId,
         claim: Claim,
         request: &CallRequest,
-        cancel: &Cancel,
+        errand: &Errand,
     ) -> Reply {
         match claim {
             Claim::Run(permitted) => {
-                let form = Form::Canonical { meta: request.transport_meta.clone() };
-                let execution = self.upstream.execute(permitted, form, cancel).await;
-                self.settle(id, &execution, cancel).await;
-                self.outcome(execution, Some(id), cancel)
+                let mirrored = errand.way.mirrored(&permitted.call().binding);
+                let form = Form::Canonical { meta: errand.meta(&request.transport_meta), mirrored };
+                let execution = errand.way.execute(permitted, form, &errand.hearing, &errand.cancel).await;
+                self.settle(id, &execution, &errand.cancel).await;
+                self.outcome(execution, Some(id), &errand.cancel)
             }
             Claim::Replay(stored) => Reply::stored(stored),
-            Claim::Wait => self.wait(id, cancel).await,
-            Claim::Refused(refusal) => self.refused(caller, Some(tool), &refusal).await,
+            Claim::Wait => self.wait(id, &errand.cancel).await,
+            Claim::Refused(refusal) => self.refused(&errand.caller, Some(tool), &refusal).await,
         }
+    }
+
+    /// A modern client names itself with each request; where nobody else did, that name counts.
+    fn named_by_meta(&self, errand: &Errand, request: &CallRequest) -> Errand {
+        let mut errand = errand.clone();
+        match self.setting.naming {
+            Naming::BySelf => {
+                if let Some(client) = client_name(&request.transport_meta).and_then(crate::session::client_id)
+                {
+                    errand.caller.client = client;
+                }
+            }
+            Naming::ByKey => {}
+        }
+        errand
     }
 
     fn draw(&self, channel: Channel) -> Result<(Fresh, Option<ConfirmToken>), Why> {
@@ -275,7 +336,7 @@ impl Gate {
         let id = IntentId::from_entropy(self.entropy.draw().map_err(no_dice)?);
         let token = match channel {
             Channel::Chat => Some(ConfirmToken::from_entropy(
-                self.policy.token_prefix(),
+                self.policy().token_prefix(),
                 self.entropy.draw().map_err(no_dice)?,
             )),
             Channel::OutOfBand => None,
@@ -286,7 +347,7 @@ impl Gate {
 
     /// A refusal as this policy puts it on the wire.
     pub(crate) fn refusal(&self, refusal: &Refusal) -> Reply {
-        Reply::refuse(refusal, self.policy.wire_form(&refusal.why))
+        Reply::refuse(refusal, self.policy().wire_form(&refusal.why))
     }
 
     /// Refuses a call, on the wire and in the ledger.
@@ -321,14 +382,8 @@ impl Gate {
     }
 }
 
-/// A modern client names itself with each request; over stdio that is all we know of it.
-fn named_by_meta(caller: &Caller, request: &CallRequest) -> Caller {
-    let mut caller = caller.clone();
-    if let Some(client) = client_name(&request.transport_meta).and_then(crate::session::client_id) {
-        caller.client = client;
-    }
-    caller
-}
+/// A header says something else than the body (SEP-2243).
+const HEADER_MISMATCH: i64 = -32020;
 
 /// Whether a gated call has only parts that a human is shown and a yes is bound to.
 fn gateable(request: &CallRequest) -> Result<(), &'static str> {

@@ -3,21 +3,33 @@
 //! Start reading at [`gate::Gate::handle`]. Everything that is not a `tools/call` passes in the
 //! sender's own bytes.
 
+pub mod board;
 pub mod book;
+mod bridge;
 pub mod cancel;
 pub mod child;
 pub mod envelope;
 pub mod era;
+pub mod errand;
+pub mod fetch;
 pub mod gate;
+pub mod hearing;
+pub mod hub;
+mod input;
 mod look_up;
 pub mod methods;
+pub mod mirror;
 pub mod offer;
 mod own_tools;
 pub mod probe;
 mod raw;
 pub mod reply;
 mod run;
+pub mod scan;
+pub mod server;
 pub mod session;
+pub mod sse;
 pub mod stdio;
+pub mod talk;
 pub mod upstream;
 pub mod wrap;

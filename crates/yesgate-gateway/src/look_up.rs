@@ -2,7 +2,7 @@
 //!
 //! A lookup is itself a call: it is judged like any other, and only one that may run unasked runs.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use yesgate_core::call::{Presented, ToolCall};
 use yesgate_core::class::Class;
 use yesgate_core::digest::Binding;
@@ -12,9 +12,10 @@ use yesgate_core::permit::Permit;
 use yesgate_core::verdict::Verdict;
 
 use crate::cancel::Cancel;
-use crate::era::Era;
+use crate::errand::own_meta;
 use crate::gate::Gate;
-use crate::upstream::{Execution, Form};
+use crate::hearing::Hearing;
+use crate::upstream::{Execution, Form, Upstream};
 
 /// The present state could not be looked up, so nobody can be asked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -22,12 +23,13 @@ pub(crate) struct NoState;
 
 impl Gate {
     /// The state that a rule wants to know before a call is judged; `None` where no rule does.
-    pub(crate) async fn state_for(&self, call: &Binding) -> Result<Option<Value>, NoState> {
-        let Some(lookup) = self.policy.lookup(&call.server, &call.tool) else { return Ok(None) };
+    pub(crate) async fn state_for(&self, way: &Upstream, call: &Binding) -> Result<Option<Value>, NoState> {
+        let policy = self.policy();
+        let Some(lookup) = policy.lookup(&call.server, &call.tool) else { return Ok(None) };
         if *lookup.server() != self.server.name {
             return Err(NoState);
         }
-        let definition = self.book.definition(lookup.tool()).ok_or(NoState)?;
+        let definition = way.book.definition(lookup.tool()).ok_or(NoState)?;
         let arguments = Value::Object(lookup.arguments(&call.arguments.to_value()));
         let mut binding = call.clone();
         binding.tool = definition.name.clone();
@@ -43,18 +45,10 @@ impl Gate {
                 return Err(NoState);
             }
         }
-        let form = Form::Canonical { meta: self.own_meta() };
-        match self.upstream.execute(permitted, form, &Cancel::new()).await {
-            Execution::Answered(answer) => read(&answer).map(Some).ok_or(NoState),
+        let form = Form::Canonical { meta: own_meta(way), mirrored: way.mirrored(&permitted.call().binding) };
+        match way.execute(permitted, form, &Hearing::deaf(), &Cancel::new()).await {
+            Execution::Answered(answer) => read(&answer.to_stored()).map(Some).ok_or(NoState),
             Execution::Relayed | Execution::NotSent(_) | Execution::Lost(_) => Err(NoState),
-        }
-    }
-
-    /// What a call that the gateway makes by itself carries in `_meta`.
-    pub(crate) fn own_meta(&self) -> Map<String, Value> {
-        match self.upstream.era() {
-            Some(Era::Modern) => Era::own_meta(),
-            Some(Era::Legacy) | None => Map::new(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The gateway's own tools: completing, rejecting and looking up a held call (I3).
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use yesgate_core::assurance::Assurance;
 use yesgate_core::call::CallRequest;
@@ -10,7 +12,7 @@ use yesgate_core::json::{Limits, parse_lenient};
 use yesgate_core::policy::Policy;
 use yesgate_core::refusal::Why;
 
-use crate::cancel::Cancel;
+use crate::errand::Errand;
 use crate::gate::Gate;
 use crate::reply::{IsError, Reply};
 
@@ -39,6 +41,11 @@ impl OwnTool {
     /// The own tool of this name, where the policy has questions at all.
     pub(crate) fn named(name: &str, policy: &Policy) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name).filter(|_| policy.asks())
+    }
+
+    /// Whether a tool of this name is one of the gateway's own.
+    pub(crate) fn is_one(name: &str) -> bool {
+        Self::ALL.into_iter().any(|tool| tool.name() == name)
     }
 
     /// What `tools/list` says of them.
@@ -85,12 +92,12 @@ impl OwnTool {
 
 impl Gate {
     pub(crate) async fn own_tool(
-        &self,
+        self: &Arc<Self>,
         tool: OwnTool,
-        caller: &Caller,
+        errand: &Errand,
         request: &CallRequest,
-        cancel: &Cancel,
     ) -> Reply {
+        let caller = &errand.caller;
         let arguments = request.arguments.to_value();
         let text = |key: &str| arguments.get(key).and_then(Value::as_str);
         let Some(id) = text("intent_id").and_then(|id| id.parse::<IntentId>().ok()) else {
@@ -106,7 +113,7 @@ impl Gate {
             }
         };
         match tool {
-            OwnTool::Approve => self.approve_held(caller, &intent, request, cancel).await,
+            OwnTool::Approve => self.approve_held(intent, request, errand).await,
             OwnTool::Reject => self.reject_held(caller, &intent, text("reason").map(str::to_owned)).await,
             OwnTool::Status => self.status(intent).await,
         }
@@ -117,19 +124,23 @@ impl Gate {
         binding.server == self.server.name && binding.identity == self.server.identity
     }
 
-    async fn approve_held(
-        &self,
-        caller: &Caller,
-        intent: &Intent,
-        request: &CallRequest,
-        cancel: &Cancel,
-    ) -> Reply {
+    async fn approve_held(self: &Arc<Self>, intent: Intent, request: &CallRequest, errand: &Errand) -> Reply {
+        let (gate, request, errand) = (Arc::clone(self), request.clone(), errand.clone());
+        // Like every run, it goes to its end even if whoever waits for it vanishes.
+        let running = tokio::spawn(async move { gate.run_held(&intent, &request, &errand).await });
+        running
+            .await
+            .unwrap_or_else(|_| Reply::error(-32603, "The gateway was stopped before it could answer.", None))
+    }
+
+    async fn run_held(&self, intent: &Intent, request: &CallRequest, errand: &Errand) -> Reply {
+        let caller = &errand.caller;
         let tool = intent.question().binding.tool.clone();
-        let ground = match self.ground(intent.question()).await {
+        let ground = match self.ground(&errand.way, intent.question()).await {
             Ok(ground) => ground,
             Err(refusal) => return self.refused(caller, Some(&tool), &refusal).await,
         };
-        if cancel.is_fired() {
+        if errand.cancel.is_fired() {
             return Reply::Silent;
         }
         let boot = self.setting.boot.clone();
@@ -140,7 +151,7 @@ impl Gate {
             })
             .await;
         match claim {
-            Ok(Some(claim)) => self.claimed(caller, &tool, intent.id(), claim, request, cancel).await,
+            Ok(Some(claim)) => self.claimed(&tool, intent.id(), claim, request, errand).await,
             Ok(None) => self.refused(caller, Some(&tool), &Why::NoSuchIntent.into()).await,
             Err(error) => self.unavailable(caller, &tool, &error).await,
         }

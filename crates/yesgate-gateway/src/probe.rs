@@ -1,12 +1,13 @@
 //! Asking a server for its tools without a host: which era it speaks, and what it offers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 use yesgate_core::id::BootId;
-use yesgate_core::intent::{ResultKind, StoredResult};
+use yesgate_core::intent::ResultKind;
 
 use crate::book::ToolBook;
 use crate::child::{Child, ChildSpec};
@@ -14,7 +15,8 @@ use crate::envelope::{Envelope, Kind};
 use crate::era::Era;
 use crate::raw::raw;
 use crate::stdio::lines::LineError;
-use crate::upstream::{OwnRequest, Upstream};
+use crate::upstream::pipe::Pipe;
+use crate::upstream::{Answer, OwnRequest, Upstream};
 
 /// What a server said of itself.
 #[derive(Debug)]
@@ -53,8 +55,9 @@ const PROBE: Duration = Duration::from_secs(10);
 /// When the server does not start, answer, or list.
 pub async fn list_tools(spec: &ChildSpec, boot: &BootId) -> Result<Listing, ProbeError> {
     let mut spawned = Child::spawn(spec)?;
-    let upstream = Upstream::new(boot);
-    upstream.up(spawned.stdin.clone());
+    let pipe = Arc::new(Pipe::new(boot));
+    let upstream = Upstream::over_pipe(Arc::clone(&pipe));
+    pipe.up(spawned.stdin.clone());
     let listed = {
         let asking = ask(&upstream);
         tokio::pin!(asking);
@@ -63,7 +66,7 @@ pub async fn list_tools(spec: &ChildSpec, boot: &BootId) -> Result<Listing, Prob
                 tokio::select! {
                     listing = &mut asking => return Some(listing),
                     line = spawned.stdout.next() => match line {
-                        Some(Ok(line)) => hear(&upstream, line),
+                        Some(Ok(line)) => hear(&pipe, line),
                         Some(Err(LineError::TooLong { .. })) => {}
                         Some(Err(LineError::Read(_))) | None => return None,
                     },
@@ -72,7 +75,7 @@ pub async fn list_tools(spec: &ChildSpec, boot: &BootId) -> Result<Listing, Prob
         };
         timeout(PATIENCE, conversation).await
     };
-    upstream.down();
+    pipe.down();
     let report = spawned.child.stop(Duration::from_secs(1)).await;
     match listed {
         Ok(Some(listing)) => listing,
@@ -81,12 +84,12 @@ pub async fn list_tools(spec: &ChildSpec, boot: &BootId) -> Result<Listing, Prob
     }
 }
 
-fn hear(upstream: &Upstream, line: &[u8]) {
+fn hear(pipe: &Pipe, line: &[u8]) {
     if let Ok(envelope) = Envelope::parse(line)
         && envelope.kind() == Kind::Response
     {
         // Only our own questions are open, so every answer is ours or nobody's.
-        upstream.answered(&envelope);
+        pipe.answered(&envelope);
     }
 }
 
@@ -100,20 +103,22 @@ async fn ask(upstream: &Upstream) -> Result<Listing, ProbeError> {
 /// Any answer to the probe that is not a modern one, or none at all, means the old era.
 async fn probe(upstream: &Upstream) -> Result<Era, ProbeError> {
     let discovered = timeout(PROBE, upstream.request(OwnRequest::Discover)).await;
-    if let Ok(Ok(StoredResult { kind: ResultKind::Result, json })) = &discovered
-        && json.contains(crate::era::MODERN_VERSION)
+    if let Ok(Ok(Answer { kind: ResultKind::Result, json })) = &discovered
+        && String::from_utf8_lossy(json).contains(crate::era::MODERN_VERSION)
     {
         upstream.speaks(Era::Modern);
         return Ok(Era::Modern);
     }
     let params = raw(Era::own_initialize().to_string());
     match upstream.request(OwnRequest::Initialize { params: &params }).await {
-        Ok(StoredResult { kind: ResultKind::Result, .. }) => {}
-        Ok(StoredResult { kind: ResultKind::Error, json }) => return Err(ProbeError::Refused(json)),
+        Ok(Answer { kind: ResultKind::Result, .. }) => {}
+        Ok(Answer { kind: ResultKind::Error, json }) => {
+            return Err(ProbeError::Refused(String::from_utf8_lossy(&json).into_owned()));
+        }
         Err(error) => return Err(ProbeError::Ended(error.to_string())),
     }
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
-    upstream.notify(ready.as_bytes()).map_err(|error| ProbeError::Ended(error.to_string()))?;
+    upstream.notify(ready.into()).await.map_err(|error| ProbeError::Ended(error.to_string()))?;
     upstream.speaks(Era::Legacy);
     Ok(Era::Legacy)
 }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
@@ -21,6 +22,26 @@ impl RawObject {
     /// The value of a key.
     pub(crate) fn get(&self, key: &str) -> Option<&RawValue> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_ref())
+    }
+
+    /// All members, in their order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), value.as_ref()))
+    }
+
+    /// Whether there is no member.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Keeps the members whose keys pass.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.0.retain(|(key, _)| keep(key));
+    }
+
+    /// The text of a string member.
+    pub(crate) fn text(&self, key: &str) -> Option<String> {
+        serde_json::from_str(self.get(key)?.get()).ok()
     }
 
     /// Takes a key out.
@@ -46,6 +67,11 @@ impl RawObject {
             .collect();
         raw(format!("{{{}}}", members.join(",")))
     }
+}
+
+/// A raw value as bytes.
+pub(crate) fn bytes(raw: Box<RawValue>) -> Bytes {
+    String::from(Box::<str>::from(raw)).into()
 }
 
 /// JSON text that we wrote ourselves, as a raw value.

@@ -1,9 +1,12 @@
 //! What goes back to the caller.
 
+use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use yesgate_core::intent::{ResultKind, StoredResult};
 use yesgate_core::refusal::{Refusal, WireForm};
+
+use crate::upstream::Answer;
 
 /// The answer to one request.
 #[derive(Debug)]
@@ -12,9 +15,9 @@ pub enum Reply {
     /// The server answers by itself, in its own bytes.
     Relayed,
     /// A result, as JSON text.
-    Result(String),
+    Result(Bytes),
     /// An error, as the JSON text of the `error` member.
-    Error(String),
+    Error(Bytes),
     /// The caller gave up: no answer is due.
     Silent,
 }
@@ -31,7 +34,7 @@ impl Reply {
         if let Some(data) = data {
             error.insert("data".into(), data);
         }
-        Self::Error(Value::Object(error).to_string())
+        Self::Error(Value::Object(error).to_string().into())
     }
 
     /// A refusal, in the form that the policy gives it.
@@ -57,25 +60,40 @@ impl Reply {
         if let (IsError::Yes, Some(result)) = (is_error, result.as_object_mut()) {
             result.insert("isError".into(), true.into());
         }
-        Self::Result(result.to_string())
+        Self::Result(result.to_string().into())
+    }
+
+    /// What a server answered.
+    pub fn answer(answer: Answer) -> Self {
+        match answer.kind {
+            ResultKind::Result => Self::Result(answer.json),
+            ResultKind::Error => Self::Error(answer.json),
+        }
     }
 
     /// What a server answered earlier.
     pub fn stored(stored: StoredResult) -> Self {
         match stored.kind {
-            ResultKind::Result => Self::Result(stored.json),
-            ResultKind::Error => Self::Error(stored.json),
+            ResultKind::Result => Self::Result(stored.json.into()),
+            ResultKind::Error => Self::Error(stored.json.into()),
         }
     }
 
-    /// The whole message under the caller's own id, or nothing where none is due.
-    pub fn into_message(self, id: &RawValue) -> Option<String> {
-        let id = id.get();
-        match self {
-            Self::Relayed | Self::Silent => None,
-            Self::Result(result) => Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)),
-            Self::Error(error) => Some(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)),
-        }
+    /// The whole message under the caller's own id, in parts that need not be copied; nothing where no
+    /// answer is due.
+    pub fn into_parts(self, id: &RawValue) -> Option<[Bytes; 3]> {
+        let (member, value) = match self {
+            Self::Relayed | Self::Silent => return None,
+            Self::Result(result) => ("result", result),
+            Self::Error(error) => ("error", error),
+        };
+        let head = format!(r#"{{"jsonrpc":"2.0","id":{},"{member}":"#, id.get());
+        Some([head.into(), value, Bytes::from_static(b"}")])
+    }
+
+    /// The whole message under the caller's own id, in one piece.
+    pub fn into_message(self, id: &RawValue) -> Option<Vec<u8>> {
+        self.into_parts(id).map(|parts| parts.concat())
     }
 }
 

@@ -13,15 +13,20 @@ use yesgate_core::refusal::{Refusal, Why};
 use yesgate_ledger::LedgerError;
 
 use crate::cancel::Cancel;
+use crate::errand::{Ways, own_meta};
 use crate::gate::Gate;
+use crate::hearing::Hearing;
 use crate::reply::{IsError, Reply};
-use crate::upstream::{Execution, Form};
+use crate::upstream::{Execution, Form, NotSent};
 
 impl Gate {
     /// Writes down how a run ended. The call has left: whatever happens here, it is not sent again.
     pub(crate) async fn settle(&self, id: &IntentId, execution: &Execution, cancel: &Cancel) {
         let (done, stored) = match execution {
-            Execution::Answered(stored) => (done_kind(stored), Some(stored.clone())),
+            Execution::Answered(answer) => {
+                let stored = answer.to_stored();
+                (done_kind(&stored), Some(stored))
+            }
             Execution::NotSent(_) => (DoneKind::NotSent, None),
             Execution::Lost(why) => return self.lose(id, why).await,
             Execution::Relayed => return,
@@ -65,7 +70,7 @@ impl Gate {
         }
         match execution {
             Execution::Relayed => Reply::Relayed,
-            Execution::Answered(stored) => Reply::stored(stored),
+            Execution::Answered(answer) => Reply::answer(answer),
             Execution::NotSent(why) => {
                 let spent = if id.is_some() { " The yes is spent; call again to ask again." } else { "" };
                 let data = json!({"outcome": "not_sent", "intent_id": id.map(IntentId::as_str)});
@@ -89,7 +94,7 @@ impl Gate {
     /// Waits for a human's answer and its outcome, as long as a client may be kept waiting.
     pub(crate) async fn wait(&self, id: &IntentId, cancel: &Cancel) -> Reply {
         let mut changes = self.ledger.changes();
-        let deadline = Instant::now() + self.policy.hold().unsigned_abs();
+        let deadline = Instant::now() + self.policy().hold().unsigned_abs();
         loop {
             let intent = match self.present(id).await {
                 Ok(Some(intent)) => intent,
@@ -144,11 +149,9 @@ impl Gate {
     async fn ended(&self, intent: &Intent) -> Option<Reply> {
         match intent.state() {
             State::Pending | State::Approved | State::Running => None,
-            State::Done(DoneKind::NotSent) => Some(self.outcome(
-                Execution::NotSent("the server is not running"),
-                Some(intent.id()),
-                &Cancel::new(),
-            )),
+            State::Done(DoneKind::NotSent) => {
+                Some(self.outcome(Execution::NotSent(NotSent::Down), Some(intent.id()), &Cancel::new()))
+            }
             State::Done(DoneKind::Ok | DoneKind::ToolError) => {
                 let handed = self.ledger.update(intent.id(), |intent, now| intent.hand_over(now)).await;
                 Some(match handed {
@@ -190,7 +193,7 @@ impl Gate {
     }
 
     /// Runs what humans approve on their own surfaces, for as long as the gate stands.
-    pub async fn release(self: Arc<Self>) {
+    pub async fn release(self: Arc<Self>, ways: Arc<dyn Ways>) {
         loop {
             // Nothing is open: no need to watch the ledger until something is. Somebody else's question
             // may become ours to run, when they end before it is answered: a look now and then is enough.
@@ -199,7 +202,7 @@ impl Gate {
                 () = tokio::time::sleep(NEIGHBOURS) => {}
             }
             let mut changes = self.ledger.changes();
-            while self.release_approved().await {
+            while self.release_approved(&ways).await {
                 // A yes that could not be used yet (the server was starting) is tried again.
                 tokio::select! {
                     () = changes.changed() => {}
@@ -211,11 +214,11 @@ impl Gate {
     }
 
     /// Runs what has a yes, and says whether anything is still open.
-    async fn release_approved(self: &Arc<Self>) -> bool {
+    async fn release_approved(self: &Arc<Self>, ways: &Arc<dyn Ways>) -> bool {
         match self.ledger.releasable(&self.server.name, &self.server.identity).await {
             Ok(approved) => {
                 for id in approved {
-                    tokio::spawn(Arc::clone(self).release_one(id));
+                    tokio::spawn(Arc::clone(self).release_one(id, Arc::clone(ways)));
                 }
             }
             Err(error) => tracing::error!(%error, "approved calls cannot be looked up: {error}"),
@@ -230,14 +233,16 @@ impl Gate {
         asker.is_some_and(|boot| !self.ledger.is_over(boot).unwrap_or(false))
     }
 
-    async fn release_one(self: Arc<Self>, id: IntentId) {
+    async fn release_one(self: Arc<Self>, id: IntentId, ways: Arc<dyn Ways>) {
         let question = match self.ledger.intent(&id).await {
             Ok(Some(intent)) if intent.state() == State::Approved && !self.is_anothers(&intent) => {
                 intent.question().clone()
             }
             Ok(Some(_) | None) | Err(_) => return,
         };
-        let ground = match self.ground(&question).await {
+        // A yes that cannot be used now stays, and dies with its clock.
+        let Some(way) = ways.way(&question.binding.caller).await else { return };
+        let ground = match self.ground(&way, &question).await {
             Ok(ground) => ground,
             Err(refusal) => {
                 // The yes stays unused and dies with its clock.
@@ -256,8 +261,9 @@ impl Gate {
             .await;
         if let Ok(Some(Claim::Run(permitted))) = claim {
             let never = Cancel::new();
-            let form = Form::Canonical { meta: self.own_meta() };
-            let execution = self.upstream.execute(permitted, form, &never).await;
+            let mirrored = way.mirrored(&permitted.call().binding);
+            let form = Form::Canonical { meta: own_meta(&way), mirrored };
+            let execution = way.execute(permitted, form, &Hearing::deaf(), &never).await;
             self.settle(&id, &execution, &never).await;
         }
     }

@@ -12,8 +12,9 @@ use yesgate_core::id::ClientId;
 
 use crate::book::{Page, definition, next_cursor};
 use crate::cancel::Cancel;
-use crate::envelope::{Envelope, Kind};
+use crate::envelope::{Envelope, Kind, RequestKey};
 use crate::era::{Era, PROTOCOL_VERSION};
+use crate::errand::{Errand, Incoming, Pass};
 use crate::gate::Gate;
 use crate::methods::{Route, passes, route};
 use crate::offer::{Offer, rewrite_list};
@@ -21,7 +22,8 @@ use crate::own_tools::OwnTool;
 use crate::raw::{RawObject, elements};
 use crate::reply::Reply;
 use crate::stdio::writer::LineWriter;
-use crate::upstream::{Destination, PassError, RequestKey, Watch};
+use crate::upstream::Upstream;
+use crate::upstream::pipe::{Destination, PassError, Pipe, Watch};
 
 /// Hears of the tools that a server has, whenever their list is complete.
 pub trait ToolsObserver: Send + Sync + std::fmt::Debug {
@@ -33,6 +35,8 @@ pub trait ToolsObserver: Send + Sync + std::fmt::Debug {
 #[derive(Debug)]
 pub(crate) struct Session {
     gate: Arc<Gate>,
+    pipe: Arc<Pipe>,
+    way: Arc<Upstream>,
     host: LineWriter,
     caller: Mutex<Caller>,
     /// The host's calls that are being judged, asked about or run.
@@ -46,12 +50,15 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn new(
         gate: Arc<Gate>,
+        (pipe, way): (Arc<Pipe>, Arc<Upstream>),
         host: LineWriter,
         caller: Caller,
         observer: Option<Arc<dyn ToolsObserver>>,
     ) -> Self {
         Self {
             gate,
+            pipe,
+            way,
             host,
             caller: Mutex::new(caller),
             calls: Arc::default(),
@@ -114,7 +121,7 @@ impl Session {
             }
         };
         match envelope.kind() {
-            Kind::Response => match self.gate.upstream.answered(&envelope) {
+            Kind::Response => match self.pipe.answered(&envelope) {
                 Destination::Caller(watch) => self.relay(watch, &envelope, line),
                 Destination::Own => {}
                 Destination::Nobody => tracing::warn!(
@@ -124,7 +131,7 @@ impl Session {
             },
             Kind::Notification => {
                 if envelope.method.as_deref() == Some("notifications/tools/list_changed") {
-                    self.gate.book.outdated();
+                    self.way.book.outdated();
                 }
                 self.send(line);
             }
@@ -139,7 +146,7 @@ impl Session {
     /// A message of the server was too long to be taken.
     pub(crate) fn server_too_long(&self, ends: [&[u8]; 2]) {
         tracing::warn!(server.name = %self.gate.server.name, "a message of the server was too long and is dropped");
-        if let Some(id) = self.gate.upstream.answer_dropped(ends) {
+        if let Some(id) = self.pipe.answer_dropped(ends) {
             self.answer_key(&id, Reply::error(-32603, crate::upstream::TOO_LONG, None));
         }
     }
@@ -151,8 +158,8 @@ impl Session {
 
     /// The server is gone: whoever waits for it is told.
     pub(crate) fn server_gone(&self, words: &str) {
-        self.gate.book.outdated();
-        for id in self.gate.upstream.down() {
+        self.way.book.outdated();
+        for id in self.pipe.down() {
             self.answer_key(&id, Reply::error(-32603, words, None));
         }
     }
@@ -176,16 +183,18 @@ impl Session {
             calls.insert(key.clone(), cancel.clone());
         }
         let gate = Arc::clone(&self.gate);
-        let caller = lock(&self.caller).clone();
+        let errand = Errand::of_host(lock(&self.caller).clone(), Arc::clone(&self.way), cancel);
         let host = self.host.clone();
         let calls = Arc::clone(&self.calls);
         let id = id.to_owned();
         let line = line.to_vec();
         let mut judging = Box::pin(async move {
-            let reply = gate.handle(&caller, &line, key.clone(), &cancel).await;
+            let pass = Pass::Line { line: &line, id: key.clone() };
+            let incoming = Incoming { message: &line, tool: None, headers: None, pass };
+            let reply = gate.handle(&errand, incoming).await;
             lock(&calls).remove(&key);
             if let Some(message) = reply.into_message(&id)
-                && let Err(error) = host.send(message.as_bytes())
+                && let Err(error) = host.send(&message)
             {
                 tracing::debug!(%error, "the host went before its answer");
             }
@@ -207,7 +216,7 @@ impl Session {
         };
         match envelope.method.as_deref() {
             Some("tools/call") => {
-                text("name").is_some_and(|name| OwnTool::named(&name, &self.gate.policy).is_some())
+                text("name").is_some_and(|name| OwnTool::named(&name, &self.gate.policy()).is_some())
             }
             Some("notifications/cancelled") => {
                 envelope.params.and_then(cancelled_id).is_some_and(|key| lock(&self.calls).contains_key(&key))
@@ -217,7 +226,7 @@ impl Session {
     }
 
     fn pass(&self, id: &RawValue, watch: Watch, line: &[u8]) {
-        match self.gate.upstream.pass(RequestKey::of(id), watch, line) {
+        match self.pipe.pass(RequestKey::of(id), watch, line) {
             Ok(()) => {}
             Err(PassError::IdInUse) => {
                 self.answer(id, Reply::error(-32600, "the request id is already in use", None));
@@ -248,7 +257,7 @@ impl Session {
     }
 
     fn pass_on(&self, line: &[u8]) {
-        if let Err(error) = self.gate.upstream.notify(line) {
+        if let Err(error) = self.pipe.notify(line) {
             tracing::debug!(%error, "a message of the host has nowhere to go");
         }
     }
@@ -259,8 +268,8 @@ impl Session {
         match route {
             Route::Initialize | Route::Discover | Route::Unknown => {}
             Route::Call | Route::ToolsList | Route::Pass => {
-                if self.gate.upstream.era().is_none() && params.is_some_and(is_modern) {
-                    self.gate.upstream.speaks(Era::Modern);
+                if self.way.era().is_none() && params.is_some_and(is_modern) {
+                    self.way.speaks(Era::Modern);
                 }
             }
         }
@@ -283,15 +292,15 @@ impl Session {
     /// Hands a server's answer to the host, after a look at what the gateway must know.
     fn relay(&self, watch: Watch, answer: &Envelope<'_>, line: &[u8]) {
         match (watch, answer.result, answer.id) {
-            (Watch::Initialize, Some(_), _) => self.gate.upstream.speaks(Era::Legacy),
+            (Watch::Initialize, Some(_), _) => self.way.speaks(Era::Legacy),
             (Watch::Discover, Some(_), _) => {
-                self.gate.upstream.speaks(Era::Modern);
+                self.way.speaks(Era::Modern);
                 self.gate.opened.notify_one();
             }
             (Watch::ToolsList(page), Some(result), Some(id)) => {
                 if let Some(result) = self.read_tools(page, result) {
-                    let message = Reply::Result(result.get().to_owned()).into_message(id);
-                    return self.send(message.unwrap_or_default().as_bytes());
+                    let message = Reply::Result(result.get().to_owned().into()).into_message(id);
+                    return self.send(&message.unwrap_or_default());
                 }
             }
             (Watch::No | Watch::Initialize | Watch::Discover | Watch::ToolsList(_), _, _) => {}
@@ -304,7 +313,7 @@ impl Session {
         let fields = RawObject::parse(result)?;
         let tools = elements(fields.get("tools")?)?;
         let last = next_cursor(&fields).is_none();
-        self.gate.book.learn(page, &tools, last);
+        self.way.book.learn(page, &tools, last);
         if page == Page::First {
             self.gated_tool_seen.store(false, Ordering::Relaxed);
         }
@@ -320,9 +329,9 @@ impl Session {
             return offered;
         }
         if let Some(observer) = &self.observer {
-            observer.tools_seen(&self.gate.book.all());
+            observer.tools_seen(&self.way.book.all());
         }
-        if self.gated_tool_seen.load(Ordering::Relaxed) && self.gate.policy.asks() {
+        if self.gated_tool_seen.load(Ordering::Relaxed) && self.gate.policy().asks() {
             let own = OwnTool::definitions();
             return rewrite_list(offered.as_deref().unwrap_or(result), |_| Offer::Plain, Some(&own));
         }
@@ -337,7 +346,7 @@ impl Session {
         if let Ok(id) = RawValue::from_string(id.as_json().to_owned())
             && let Some(message) = reply.into_message(&id)
         {
-            self.send(message.as_bytes());
+            self.send(&message);
         }
     }
 
@@ -348,7 +357,7 @@ impl Session {
 
     fn send_null(&self, code: i64, words: &str) {
         if let Some(message) = Reply::error(code, words, None).into_message(RawValue::NULL) {
-            self.send(message.as_bytes());
+            self.send(&message);
         }
     }
 

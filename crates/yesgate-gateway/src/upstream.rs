@@ -2,60 +2,73 @@
 //!
 //! INVARIANT: [`Upstream::execute`] takes the [`PermittedCall`] by value and is the only place
 //! where the method `tools/call` is written towards a server. Own requests are an enum that has no
-//! word for it.
+//! word for it, and [`Upstream::pass`] refuses it.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+pub(crate) mod exchange;
+pub mod pipe;
+pub mod web;
+
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use tokio::sync::oneshot;
 use tokio::time::timeout;
-use yesgate_core::id::BootId;
-use yesgate_core::intent::{ResultKind, StoredResult};
-use yesgate_core::json::{Limits, parse_lenient};
+use yesgate_core::digest::Binding;
 use yesgate_core::permit::{Permit, PermittedCall};
 
-use crate::book::Page;
+pub use self::exchange::Answer;
+use self::exchange::{Exchange, Step};
+use self::pipe::{Down, Interest, PassError, Pipe, Watch};
+use self::web::Web;
+use crate::book::ToolBook;
 use crate::cancel::Cancel;
-use crate::envelope::Envelope;
+use crate::envelope::RequestKey;
 use crate::era::Era;
-use crate::stdio::writer::LineWriter;
+use crate::fetch::error::FetchError;
+use crate::hearing::Hearing;
+use crate::input::{self, Round};
 
-/// The way to one server.
+/// The way to one server, and what it said of its tools over this way.
 #[derive(Debug)]
 pub struct Upstream {
-    prefix: String,
-    next: AtomicU64,
-    state: Mutex<State>,
+    wire: Wire,
+    /// The server's tools.
+    pub book: ToolBook,
+    era: Mutex<Option<Era>>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    writer: Option<LineWriter>,
-    /// Our own requests, by our own ids.
-    own: HashMap<String, oneshot::Sender<StoredResult>>,
-    /// The caller's requests that passed, by the caller's ids.
-    passed: HashMap<String, Watch>,
-    era: Option<Era>,
+#[derive(Debug)]
+enum Wire {
+    Pipe(Arc<Pipe>),
+    Web(Arc<Web>),
 }
 
 /// How a permitted call is put on the wire.
 #[derive(Debug)]
 pub enum Form<'a> {
-    /// The caller's own message, byte for byte, under the caller's own id.
+    /// A host's own message, byte for byte, under the host's own id.
     AsItCame {
         /// The whole message.
         line: &'a [u8],
         /// Its id.
         id: RequestKey,
     },
+    /// The caller's own parameters, under an id of ours.
+    Params {
+        /// The parameters, with the names and the `_meta` that this server understands.
+        params: Bytes,
+        /// The HTTP headers that mirror some of them.
+        mirrored: HeaderMap,
+    },
     /// The stored call in canonical form, with the transport's own keys of `_meta`.
     Canonical {
         /// Progress, tracing, protocol version.
         meta: Map<String, Value>,
+        /// The HTTP headers that mirror some of the arguments.
+        mirrored: HeaderMap,
     },
 }
 
@@ -65,9 +78,9 @@ pub enum Execution {
     /// It was passed on; the server answers the caller itself.
     Relayed,
     /// The server answered.
-    Answered(StoredResult),
-    /// We know that no byte of it left.
-    NotSent(&'static str),
+    Answered(Answer),
+    /// We know that it did not run.
+    NotSent(NotSent),
     /// It left, and the answer is lost.
     Lost(&'static str),
 }
@@ -89,136 +102,175 @@ pub enum OwnRequest<'a> {
     Discover,
 }
 
-/// What the gateway does with the answer to a request that it passed on.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Watch {
-    /// Nothing.
-    No,
-    /// It opens the session.
-    Initialize,
-    /// It tells the era.
-    Discover,
-    /// It tells what tools there are, and how they are offered.
-    ToolsList(Page),
+/// One request on its way out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outgoing<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) params: &'a Bytes,
+    /// What the header `Mcp-Name` says.
+    pub(crate) name: Option<&'a str>,
+    pub(crate) mirrored: &'a HeaderMap,
 }
 
-/// Where a server's answer goes.
-#[derive(Debug, Eq, PartialEq)]
-pub enum Destination {
-    /// To the caller, after the gateway has looked at it as it must.
-    Caller(Watch),
-    /// It was ours.
-    Own,
-    /// Nobody asked for it.
-    Nobody,
-}
-
-/// The server is not there.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the server is not running")]
-pub struct Down;
-
-/// The caller used an id again while it was in use, or one of ours.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum PassError {
-    /// The id is taken.
+/// Why a request certainly did not run.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum NotSent {
+    /// There is nobody to send it to.
+    #[error("the server is not running")]
+    Down,
+    /// The host used an id twice.
     #[error("the request id is already in use")]
     IdInUse,
-    /// The server is not there.
-    #[error(transparent)]
-    Down(#[from] Down),
+    /// It would have left in a form that nobody approved.
+    #[error("an approved call is sent in its stored form only")]
+    StoredOnly,
+    /// It would have gone around the gate.
+    #[error("a call of a tool does not pass by here")]
+    NotPermitted,
+    /// No connection, so no byte of it left.
+    #[error("the server cannot be reached: {0}")]
+    Unreachable(String),
+    /// The server would not look at it.
+    #[error("the server refused it with HTTP {0}")]
+    Refused(StatusCode),
+    /// We have no credentials that the server takes.
+    #[error("{0}")]
+    NoCredentials(String),
 }
 
-/// A request id in one spelling, so that `1` finds the answer to ` 1`.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct RequestKey(String);
-
-impl RequestKey {
-    /// The id as JSON text.
-    pub fn as_json(&self) -> &str {
-        &self.0
-    }
-
-    /// The key of an id as it was written.
-    pub fn of(id: &RawValue) -> Self {
-        let text = id.get();
-        let plain = text.bytes().all(|byte| byte.is_ascii_digit())
-            || (text.starts_with('"') && text.is_ascii() && !text.contains('\\'));
-        if plain {
-            return Self(text.to_owned());
-        }
-        Self(
-            parse_lenient(text.as_bytes(), Limits::default())
-                .map_or_else(|_| text.to_owned(), |id| id.to_string()),
-        )
-    }
+/// Why a message has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unsent {
+    /// It certainly did not arrive, or was not looked at.
+    #[error(transparent)]
+    Not(#[from] NotSent),
+    /// The answer was larger than we take.
+    #[error("{TOO_LONG}")]
+    TooLong,
+    /// It may have left; nothing usable came back.
+    #[error("{0}")]
+    Lost(&'static str),
 }
 
 impl Upstream {
-    /// A way to a server that is not there yet.
-    pub fn new(boot: &BootId) -> Self {
-        let prefix = format!("yesgate-{}-", boot.as_str().trim_start_matches(BootId::PREFIX));
-        Self { prefix, next: AtomicU64::new(1), state: Mutex::default() }
+    /// The way over a pipe.
+    pub fn over_pipe(pipe: Arc<Pipe>) -> Self {
+        Self { wire: Wire::Pipe(pipe), book: ToolBook::default(), era: Mutex::default() }
     }
 
-    /// The server is there and listens.
-    pub fn up(&self, writer: LineWriter) {
-        self.lock().writer = Some(writer);
-    }
-
-    /// The server is gone. Own requests learn that their answer is lost; the caller's requests
-    /// that were never answered are given back.
-    pub fn down(&self) -> Vec<RequestKey> {
-        let mut state = self.lock();
-        state.writer = None;
-        state.own.clear();
-        state.passed.drain().map(|(id, _)| RequestKey(id)).collect()
+    /// The way over HTTP, in the era that the wire speaks.
+    pub(crate) fn over_web(web: Arc<Web>, era: Era) -> Self {
+        Self { wire: Wire::Web(web), book: ToolBook::default(), era: Mutex::new(Some(era)) }
     }
 
     /// The era that this server was last spoken to in.
     pub fn era(&self) -> Option<Era> {
-        self.lock().era
+        *self.era.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes which era the server understands.
     pub fn speaks(&self, era: Era) {
-        self.lock().era = Some(era);
+        *self.era.lock().unwrap_or_else(PoisonError::into_inner) = Some(era);
+    }
+
+    /// Whether HTTP headers mirror parts of what is sent.
+    pub(crate) fn mirrors(&self) -> bool {
+        match (&self.wire, self.era()) {
+            (Wire::Web(_), Some(Era::Modern)) => true,
+            (Wire::Web(_), Some(Era::Legacy) | None) | (Wire::Pipe(_), _) => false,
+        }
+    }
+
+    /// Whether the server knows our session no more.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        match &self.wire {
+            Wire::Web(web) => web.is_forgotten(),
+            Wire::Pipe(_) => false,
+        }
+    }
+
+    /// The HTTP headers that mirror arguments of a call in its stored form; only servers of the modern
+    /// era over HTTP look at them.
+    pub(crate) fn mirrored(&self, call: &Binding) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if self.mirrors() {
+            self.book.mirrored(&call.tool).write(&mut headers, &call.arguments.to_value());
+        }
+        headers
     }
 
     /// Sends a permitted call. The only way to a tool.
-    pub async fn execute(&self, permitted: PermittedCall, form: Form<'_>, cancel: &Cancel) -> Execution {
-        match form {
-            Form::AsItCame { line, id } => match permitted.permit() {
-                Permit::Class(_) | Permit::Rule(_) => match self.pass(id, Watch::No, line) {
-                    Ok(()) => Execution::Relayed,
-                    Err(PassError::IdInUse) => Execution::NotSent("the request id is already in use"),
-                    Err(PassError::Down(Down)) => Execution::NotSent(DOWN),
-                },
-                // What a human approved leaves only in the form the human approved.
-                Permit::Intent(_) => Execution::NotSent("an approved call is sent in its stored form only"),
+    ///
+    /// A server that asks for more input before it answers is given it, in as many rounds as it may take,
+    /// as part of this one execution.
+    pub async fn execute(
+        &self,
+        permitted: PermittedCall,
+        form: Form<'_>,
+        hearing: &Hearing,
+        cancel: &Cancel,
+    ) -> Execution {
+        let tool = permitted.call().binding.tool.clone();
+        let (params, mirrored) = match form {
+            Form::AsItCame { line, id } => return self.relay(&permitted, line, id),
+            Form::Params { params, mirrored } => match permitted.permit() {
+                Permit::Class(_) | Permit::Rule(_) => (params, mirrored),
+                Permit::Intent(_) => return Execution::NotSent(NotSent::StoredOnly),
             },
-            Form::Canonical { meta } => {
-                let call = &permitted.call().binding;
-                let mut params = format!(
-                    r#"{{"name":{},"arguments":{}"#,
-                    Value::from(call.tool.as_str()),
-                    call.arguments.as_str()
-                );
-                if !meta.is_empty() {
-                    params.push_str(r#","_meta":"#);
-                    params.push_str(&Value::Object(meta).to_string());
+            Form::Canonical { meta, mirrored } => (canonical(&permitted, meta), mirrored),
+        };
+        let name = Some(tool.as_str());
+        let call = Outgoing { method: "tools/call", params: &params, name, mirrored: &mirrored };
+        // What a human approved is continued here; what passed is continued by the client itself, if it can.
+        match permitted.permit() {
+            Permit::Intent(_) => self.hear_out(call, hearing, cancel).await,
+            Permit::Class(_) | Permit::Rule(_) => self.carry(call, hearing, cancel).await,
+        }
+    }
+
+    /// Passes a caller's request on, and its answer back: anything but a call of a tool.
+    pub(crate) async fn pass(&self, outgoing: Outgoing<'_>, hearing: &Hearing, cancel: &Cancel) -> Execution {
+        if outgoing.method == "tools/call" {
+            return Execution::NotSent(NotSent::NotPermitted);
+        }
+        self.carry(outgoing, hearing, cancel).await
+    }
+
+    /// Makes a request, in several rounds where the server asks for input and the client cannot go on
+    /// by itself.
+    async fn carry(&self, outgoing: Outgoing<'_>, hearing: &Hearing, cancel: &Cancel) -> Execution {
+        if hearing.is_of_legacy_client() {
+            self.hear_out(outgoing, hearing, cancel).await
+        } else {
+            self.converse(outgoing, hearing, cancel).await
+        }
+    }
+
+    /// Makes a request, and gives the server the input that it asks for, in as many rounds as that may take.
+    async fn hear_out(&self, first: Outgoing<'_>, hearing: &Hearing, cancel: &Cancel) -> Execution {
+        let mut execution = self.converse(first, hearing, cancel).await;
+        for _ in 0..MOST_ROUNDS {
+            let Execution::Answered(answer) = &execution else { return execution };
+            match input::next_round(answer, first.params, hearing, cancel).await {
+                Round::Done => return execution,
+                Round::Failed(words) => return Execution::Answered(Answer::error(-32603, words)),
+                Round::Next(params) => {
+                    let next = Outgoing { params: &params, ..first };
+                    execution = self.converse(next, hearing, cancel).await;
                 }
-                params.push('}');
-                self.send_and_wait("tools/call", &params, cancel).await
             }
         }
+        Execution::Answered(Answer::error(
+            -32603,
+            "The server asked for input again and again, and was given up.",
+        ))
     }
 
     /// Makes a request of the gateway's own.
     ///
     /// # Errors
     /// When the server is not there, or goes before it answers.
-    pub async fn request(&self, request: OwnRequest<'_>) -> Result<StoredResult, Down> {
+    pub async fn request(&self, request: OwnRequest<'_>) -> Result<Answer, Down> {
         let meta = match self.era() {
             Some(Era::Modern) => Some(Era::own_meta()),
             Some(Era::Legacy) | None => None,
@@ -237,137 +289,86 @@ impl Upstream {
             OwnRequest::Initialize { params } => ("initialize", params.get().to_owned()),
             OwnRequest::Discover => ("server/discover", json!({ "_meta": Era::own_meta() }).to_string()),
         };
-        match self.send_and_wait(method, &params, &Cancel::new()).await {
+        let outgoing =
+            Outgoing { method, params: &params.into(), name: None, mirrored: &HeaderMap::default() };
+        match self.converse(outgoing, &Hearing::deaf(), &Cancel::new()).await {
             Execution::Answered(answer) => Ok(answer),
             Execution::Relayed | Execution::NotSent(_) | Execution::Lost(_) => Err(Down),
         }
     }
 
-    /// Passes a caller's request on as it came. Never used for `tools/call` but by
-    /// [`Self::execute`].
-    ///
-    /// # Errors
-    /// When the id is in use, or the server is not there.
-    pub fn pass(&self, id: RequestKey, watch: Watch, line: &[u8]) -> Result<(), PassError> {
-        let mut state = self.lock();
-        if self.is_own(&id) || state.passed.contains_key(&id.0) {
-            return Err(PassError::IdInUse);
-        }
-        let writer = state.writer.as_ref().ok_or(Down)?;
-        writer.send(line).map_err(|_| Down)?;
-        state.passed.insert(id.0, watch);
-        Ok(())
-    }
-
-    /// Passes a notification, or the caller's answer to a server's request, on as it came.
-    ///
-    /// # Errors
-    /// When the server is not there.
-    pub fn notify(&self, line: &[u8]) -> Result<(), Down> {
-        let state = self.lock();
-        state.writer.as_ref().ok_or(Down)?.send(line).map_err(|_| Down)
-    }
-
-    /// Finds out where a server's answer goes. Answers to own requests are delivered right here.
-    pub fn answered(&self, answer: &Envelope<'_>) -> Destination {
-        let Some(id) = answer.id.map(RequestKey::of) else { return Destination::Nobody };
-        let mut state = self.lock();
-        if self.is_own(&id) {
-            let Some(waiting) = state.own.remove(id.0.trim_matches('"')) else { return Destination::Nobody };
-            let stored = match (answer.result, answer.error) {
-                (Some(result), None) => stored(ResultKind::Result, result),
-                (None, Some(error)) => stored(ResultKind::Error, error),
-                (Some(_), Some(_)) | (None, None) => return Destination::Nobody,
-            };
-            // Nobody waits any more: the answer has nowhere to go.
-            if waiting.send(stored).is_err() {
-                return Destination::Nobody;
-            }
-            return Destination::Own;
-        }
-        match state.passed.remove(&id.0) {
-            Some(watch) => Destination::Caller(watch),
-            None => Destination::Nobody,
+    /// Sends a message that nobody answers: a notification, or an answer to the server.
+    pub(crate) async fn notify(&self, message: Bytes) -> Result<(), Unsent> {
+        match &self.wire {
+            Wire::Pipe(pipe) => pipe.notify(&message).map_err(|Down| NotSent::Down.into()),
+            Wire::Web(web) => web.notify(message).await,
         }
     }
 
-    /// A server's answer was too long to be taken. Finds out whose it was by its two ends, and ends
-    /// the wait for it.
-    pub fn answer_dropped(&self, ends: [&[u8]; 2]) -> Option<RequestKey> {
-        let mut state = self.lock();
-        let ends = ends.map(|end| String::from_utf8_lossy(end).replace(' ', ""));
-        let mentioned = |id: &str| {
-            [format!("\"id\":{id},"), format!("\"id\":{id}}}")]
-                .iter()
-                .any(|member| ends.iter().any(|end| end.contains(member.as_str())))
+    /// Begins a request. The server's words are the caller's to hear.
+    pub(crate) fn start(&self, outgoing: Outgoing<'_>, interest: Interest) -> Result<Exchange, Down> {
+        match &self.wire {
+            Wire::Pipe(pipe) => pipe.start(outgoing.method, outgoing.params, interest).map(Exchange::Pipe),
+            Wire::Web(web) => Ok(Exchange::Web(Box::new(web.start(&outgoing)))),
+        }
+    }
+
+    /// Passes a host's own message on, where nothing in it needs a stored form.
+    fn relay(&self, permitted: &PermittedCall, line: &[u8], id: RequestKey) -> Execution {
+        match (permitted.permit(), &self.wire) {
+            (Permit::Class(_) | Permit::Rule(_), Wire::Pipe(pipe)) => match pipe.pass(id, Watch::No, line) {
+                Ok(()) => Execution::Relayed,
+                Err(PassError::IdInUse) => Execution::NotSent(NotSent::IdInUse),
+                Err(PassError::Down(Down)) => Execution::NotSent(NotSent::Down),
+            },
+            // What a human approved leaves only in the form the human approved.
+            (Permit::Intent(_), Wire::Pipe(_)) | (_, Wire::Web(_)) => Execution::NotSent(NotSent::StoredOnly),
+        }
+    }
+
+    /// Makes one request and hears the server out: its words go to the client, its questions too, and
+    /// its answer comes back.
+    async fn converse(&self, outgoing: Outgoing<'_>, hearing: &Hearing, cancel: &Cancel) -> Execution {
+        let mut exchange = match self.start(outgoing, hearing.interest()) {
+            Ok(exchange) => exchange,
+            Err(Down) => return Execution::NotSent(NotSent::Down),
         };
-        if let Some(id) = state.passed.keys().find(|id| mentioned(id)).cloned() {
-            state.passed.remove(&id);
-            return Some(RequestKey(id));
-        }
-        let own = state.own.keys().find(|id| mentioned(&format!("\"{id}\""))).cloned()?;
-        if let Some(waiting) = state.own.remove(&own) {
-            let error = json!({"code": -32603, "message": TOO_LONG});
-            let stored = StoredResult { kind: ResultKind::Error, json: error.to_string() };
-            // The call ran and was answered, so this is its outcome; nobody may be waiting any more.
-            if waiting.send(stored).is_err() {
-                tracing::debug!("nobody waits for an answer that was too long");
-            }
-        }
-        None
-    }
-
-    async fn send_and_wait(&self, method: &str, params: &str, cancel: &Cancel) -> Execution {
-        let id = format!("{}{}", self.prefix, self.next.fetch_add(1, Ordering::Relaxed));
-        let message = format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"{method}","params":{params}}}"#);
-        let (sender, mut receiver) = oneshot::channel();
-        {
-            let mut state = self.lock();
-            let Some(writer) = &state.writer else { return Execution::NotSent(DOWN) };
-            // A line is taken whole or not at all, so an error here means that nothing left.
-            if writer.send(message.as_bytes()).is_err() {
-                return Execution::NotSent(DOWN);
-            }
-            state.own.insert(id.clone(), sender);
-        }
-        let answer = tokio::select! {
-            answer = &mut receiver => answer,
-            () = cancel.fired() => {
-                self.withdraw(&id);
-                match timeout(LATE_ANSWER, &mut receiver).await {
-                    Ok(answer) => answer,
-                    Err(_) => {
-                        self.lock().own.remove(&id);
-                        return Execution::Lost("the caller cancelled it, and the server did not answer");
+        let mut asked = hearing.questions();
+        let step = loop {
+            tokio::select! {
+                step = exchange.next() => match step {
+                    Step::Notice(notice) => hearing.notice(notice),
+                    Step::Request { id, method, params } => {
+                        if let Some(answer) = asked.ask(id, &method, params) {
+                            self.respond(answer).await;
+                        }
+                    }
+                    Step::Withdrawn { id } => asked.withdraw(&id),
+                    done @ (Step::Answer(_) | Step::Lost(_) | Step::Unsent(_)) => break done,
+                },
+                answer = asked.answered() => self.respond(answer).await,
+                () = cancel.fired() => {
+                    exchange.withdraw();
+                    match timeout(LATE_ANSWER, last_word(&mut exchange)).await {
+                        Ok(step) => break step,
+                        Err(_) => break Step::Lost(CANCELLED),
                     }
                 }
             }
         };
-        match answer {
-            Ok(answer) => Execution::Answered(answer),
-            Err(_) => Execution::Lost("the server ended before it answered"),
+        match step {
+            Step::Answer(answer) => Execution::Answered(answer),
+            Step::Lost(why) => Execution::Lost(why),
+            Step::Unsent(why) => Execution::NotSent(why),
+            Step::Notice(_) | Step::Request { .. } | Step::Withdrawn { .. } => Execution::Lost(CANCELLED),
         }
     }
 
-    /// Tells the server that the caller gave up. It may answer all the same.
-    fn withdraw(&self, id: &str) {
-        let note = json!({
-            "jsonrpc": "2.0",
-            "method": "notifications/cancelled",
-            "params": {"requestId": id, "reason": "the caller cancelled the call"},
-        });
-        if self.notify(note.to_string().as_bytes()).is_err() {
-            tracing::debug!("the server went before the cancellation reached it");
+    /// Hands a client's answer to the server that asked.
+    async fn respond(&self, message: Bytes) {
+        if let Err(error) = self.notify(message).await {
+            tracing::warn!(%error, "a client's answer did not reach the server that asked: {error}");
         }
-    }
-
-    fn is_own(&self, id: &RequestKey) -> bool {
-        id.0.trim_start_matches('"').starts_with(&self.prefix)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it holds the lock; a poisoned one still holds whole values.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -378,8 +379,40 @@ pub const TOO_LONG: &str = "The server answered, but its answer was larger than 
 /// without an end to the wait such a call would run for ever.
 const LATE_ANSWER: Duration = Duration::from_secs(5);
 
-const DOWN: &str = "the server is not running";
+/// How often a server may ask for input before it answers.
+const MOST_ROUNDS: usize = 10;
 
-fn stored(kind: ResultKind, json: &RawValue) -> StoredResult {
-    StoredResult { kind, json: json.get().to_owned() }
+const CANCELLED: &str = "the caller cancelled it, and the server did not answer";
+
+/// The answer, past everything that comes before it.
+async fn last_word(exchange: &mut Exchange) -> Step {
+    loop {
+        match exchange.next().await {
+            done @ (Step::Answer(_) | Step::Lost(_) | Step::Unsent(_)) => return done,
+            Step::Notice(_) | Step::Request { .. } | Step::Withdrawn { .. } => {}
+        }
+    }
+}
+
+/// The parameters of the stored call.
+fn canonical(permitted: &PermittedCall, meta: Map<String, Value>) -> Bytes {
+    let call = &permitted.call().binding;
+    let name = Value::from(call.tool.as_str());
+    let mut params = format!(r#"{{"name":{name},"arguments":{}"#, call.arguments.as_str());
+    if !meta.is_empty() {
+        params.push_str(r#","_meta":"#);
+        params.push_str(&Value::Object(meta).to_string());
+    }
+    params.push('}');
+    params.into()
+}
+
+impl From<FetchError> for Unsent {
+    fn from(error: FetchError) -> Self {
+        match error {
+            FetchError::TooLarge => Self::TooLong,
+            error if error.was_sent() => Self::Lost("the server gave no answer"),
+            error => NotSent::Unreachable(error.to_string()).into(),
+        }
+    }
 }

@@ -18,11 +18,13 @@ use yesgate_core::intent::ResultKind;
 use crate::child::report::{Ending, ExitReport};
 use crate::child::{Child, ChildSpec, Spawned};
 use crate::envelope::{Envelope, Kind};
+use crate::errand::OnlyWay;
 use crate::gate::Gate;
 use crate::session::{Session, ToolsObserver};
 use crate::stdio::lines::{LineError, Lines};
 use crate::stdio::writer::LineWriter;
-use crate::upstream::OwnRequest;
+use crate::upstream::pipe::Pipe;
+use crate::upstream::{OwnRequest, Upstream};
 
 /// How a wrapped session ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -58,13 +60,18 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let output = LineWriter::new(host.output);
-    let session = Session::new(Arc::clone(&gate), output.clone(), caller, observer);
+    let pipe = Arc::new(Pipe::new(&gate.setting.boot));
+    let way = Arc::new(Upstream::over_pipe(Arc::clone(&pipe)));
+    let ways = (Arc::clone(&pipe), Arc::clone(&way));
+    let session = Session::new(Arc::clone(&gate), ways, output.clone(), caller, observer);
     let mut signals = Signals::new()?;
     let first = Child::spawn(&spec)?;
-    gate.upstream.up(first.stdin.clone());
-    let releasing = tokio::spawn(Arc::clone(&gate).release());
+    pipe.up(first.stdin.clone());
+    let releasing = tokio::spawn(Arc::clone(&gate).release(Arc::new(OnlyWay(Arc::clone(&way)))));
     let mut life = Life {
         gate,
+        pipe,
+        way,
         session,
         spec,
         tasks: JoinSet::new(),
@@ -80,6 +87,8 @@ where
 
 struct Life {
     gate: Arc<Gate>,
+    pipe: Arc<Pipe>,
+    way: Arc<Upstream>,
     session: Session,
     spec: ChildSpec,
     tasks: JoinSet<()>,
@@ -233,14 +242,14 @@ impl Life {
                 return;
             }
         };
-        self.gate.upstream.up(spawned.stdin.clone());
+        self.pipe.up(spawned.stdin.clone());
         let Some(params) = self.session.handshake() else {
             self.server = Server::Up(Box::new(spawned), Instant::now());
             return;
         };
-        let gate = Arc::clone(&self.gate);
+        let way = Arc::clone(&self.way);
         let answer = Box::pin(async move {
-            let hello = gate.upstream.request(OwnRequest::Initialize { params: &params });
+            let hello = way.request(OwnRequest::Initialize { params: &params });
             match timeout(GREETING, hello).await {
                 Ok(Ok(answer)) => answer.kind == ResultKind::Result,
                 Ok(Err(_)) | Err(_) => false,
@@ -254,7 +263,7 @@ impl Life {
         match std::mem::replace(&mut self.server, down(FIRST_PAUSE)) {
             Server::Greeted(greeting) => {
                 let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
-                if self.gate.upstream.notify(ready.as_bytes()).is_err() {
+                if self.pipe.notify(ready.as_bytes()).is_err() {
                     return self.did_not_come_back(*greeting).await;
                 }
                 tracing::info!(server.name = %self.gate.server.name, "the server was started again");
@@ -297,7 +306,7 @@ impl Life {
             };
             ended.code = code.unwrap_or_else(|| exit_code(&report));
         }
-        self.gate.upstream.down();
+        self.pipe.down();
         // What was running learns that its answer is lost and writes that down; what only waits for
         // a human stays open in the ledger.
         let writing = async { while self.tasks.join_next().await.is_some() {} };

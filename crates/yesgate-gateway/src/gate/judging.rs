@@ -23,6 +23,7 @@ use super::Gate;
 use crate::book::Unreadable;
 use crate::look_up::NoState;
 use crate::offer::Offer;
+use crate::upstream::Upstream;
 
 /// The classes that humans gave to the server's tools, and when they were last read.
 #[derive(Debug)]
@@ -72,25 +73,30 @@ impl Gate {
             state,
             now: self.ledger.now(),
         };
-        self.policy.decide(call, presented, &facts)
+        self.policy().decide(call, presented, &facts)
     }
 
     /// The tool as the server last described it; asks the server where that is not known.
-    pub(super) async fn definition(&self, name: &str) -> Result<Option<Arc<ToolDefinition>>, Unreadable> {
+    pub(super) async fn definition(
+        &self,
+        way: &Upstream,
+        name: &str,
+    ) -> Result<Option<Arc<ToolDefinition>>, Unreadable> {
         let Ok(name) = name.parse::<ToolName>() else { return Ok(None) };
-        if !self.book.is_complete() {
-            self.book.refresh(&self.upstream).await?;
+        if !way.book.is_complete() {
+            way.book.refresh(way).await?;
         }
-        Ok(self.book.definition(&name))
+        Ok(way.book.definition(&name))
     }
 
     /// The tool as the server describes it right now.
     pub(super) async fn definition_now(
         &self,
+        way: &Upstream,
         name: &ToolName,
     ) -> Result<Option<Arc<ToolDefinition>>, Unreadable> {
-        self.book.refresh(&self.upstream).await?;
-        Ok(self.book.definition(name))
+        way.book.refresh(way).await?;
+        Ok(way.book.definition(name))
     }
 
     pub(super) fn call(
@@ -120,13 +126,13 @@ impl Gate {
     ///
     /// # Errors
     /// When that cannot be found out.
-    pub(crate) async fn ground(&self, question: &Question) -> Result<Ground, Refusal> {
+    pub(crate) async fn ground(&self, way: &Upstream, question: &Question) -> Result<Ground, Refusal> {
         let Some(definition) =
-            self.definition_now(&question.binding.tool).await.map_err(|_| unreadable_list())?
+            self.definition_now(way, &question.binding.tool).await.map_err(|_| unreadable_list())?
         else {
             return Ok(Ground::ToolChanged);
         };
-        let state = self.state_for(&question.binding).await.map_err(|NoState| no_state())?;
+        let state = self.state_for(way, &question.binding).await.map_err(|NoState| no_state())?;
         let mut binding = question.binding.clone();
         binding.definition = definition.digest;
         let call = ToolCall { binding };
@@ -139,13 +145,14 @@ impl Gate {
 
     /// How a tool is offered to the agent.
     pub(crate) fn offer_of(&self, definition: &ToolDefinition) -> Offer {
-        let classified = self.policy.classify(
+        let policy = self.policy();
+        let classified = policy.classify(
             &self.server.name,
             definition,
             self.server.trust,
             self.pins().get(&definition.name),
         );
-        match self.policy.needs(&self.server.name, definition, self.server.trust, classified.class) {
+        match policy.needs(&self.server.name, definition, self.server.trust, classified.class) {
             Needs::Nothing => Offer::Plain,
             Needs::Yes => Offer::HeldOnly,
             Needs::RelayedYes => Offer::ConfirmToken,

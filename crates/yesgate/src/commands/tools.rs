@@ -78,7 +78,13 @@ pub(super) async fn servers(
 /// Starts a server and asks it.
 async fn ask(server: ServerName, command: &[OsString]) -> anyhow::Result<Seen> {
     let (program, args) = command.split_first().context("no command was given")?;
-    let spec = ChildSpec { program: program.clone(), args: args.to_vec(), guard: guard::prefix(&["guard"])? };
+    let spec = ChildSpec {
+        program: program.clone(),
+        args: args.to_vec(),
+        environment: None,
+        folder: None,
+        guard: guard::prefix(&["guard"])?,
+    };
     let boot = BootId::from_entropy(SystemEntropy.draw()?);
     let listing = list_tools(&spec, &boot).await?;
     Ok(Seen {

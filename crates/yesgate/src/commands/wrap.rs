@@ -16,7 +16,7 @@ use yesgate_core::intent::Asker;
 use yesgate_core::policy::Config;
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_gateway::child::{ChildSpec, guard};
-use yesgate_gateway::gate::{Gate, GatedServer, Setting};
+use yesgate_gateway::gate::{Gate, GatedServer, Naming, Setting};
 use yesgate_gateway::stdio::host;
 use yesgate_gateway::wrap::{Host, wrap};
 
@@ -43,6 +43,7 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         boot,
         switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
         reach: REACH,
+        naming: Naming::BySelf,
     };
     let observer = Writer::new(&settings.home, &server.name, &args.command, args.untrusted);
     let policy = Arc::new(settings.config.policy.clone());
@@ -50,6 +51,8 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
     let spec = ChildSpec {
         program: program.clone(),
         args: rest.to_vec(),
+        environment: None,
+        folder: None,
         guard: guard::prefix(&["guard"]).context("this program cannot find itself")?,
     };
     let (input, output) = host::host().context("stdin and stdout cannot be used")?;

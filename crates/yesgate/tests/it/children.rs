@@ -28,6 +28,8 @@ fn spec(program: &str, args: &[&str]) -> ChildSpec {
     ChildSpec {
         program: program.into(),
         args: args.iter().map(OsString::from).collect(),
+        environment: None,
+        folder: None,
         guard: vec![YESGATE.into(), "guard".into()],
     }
 }

@@ -1,0 +1,86 @@
+//! What the fronts hand requests to. A front knows a transport and an era; the board behind it knows
+//! servers, rules and the gate. They meet in this trait alone.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+use yesgate_core::id::ServerName;
+
+use crate::cancel::Cancel;
+use crate::reply::Reply;
+use crate::talk::{Boxed, Notice, Party, Talk};
+
+/// Which servers an endpoint shows.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub enum Scope {
+    /// All of them, with prefixed names.
+    All,
+    /// One, with its names unchanged.
+    One(ServerName),
+}
+
+/// One request of a client.
+#[derive(Debug)]
+pub struct Ask {
+    /// Where it came in.
+    pub scope: Scope,
+    /// Who makes it.
+    pub party: Arc<Party>,
+    /// The method.
+    pub method: String,
+    /// The whole message, in the client's own bytes.
+    pub message: bytes::Bytes,
+    /// The parameters within it.
+    pub params: Option<Box<RawValue>>,
+    /// The HTTP headers of a modern request, for the ones that mirror parameters.
+    pub headers: Option<HeaderMap>,
+    /// The way to the client while it waits.
+    pub talk: Arc<dyn Talk>,
+    /// The client's "never mind".
+    pub cancel: Cancel,
+}
+
+/// What a client wants to hear about outside of its requests.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Wanted {
+    /// `notifications/tools/list_changed`
+    pub tools: bool,
+    /// `notifications/prompts/list_changed`
+    pub prompts: bool,
+    /// `notifications/resources/list_changed`
+    pub resources: bool,
+    /// `notifications/resources/updated`, for these.
+    pub uris: Vec<String>,
+    /// `notifications/tasks`, for these.
+    pub tasks: Vec<String>,
+}
+
+/// What a client will hear about, and where.
+#[derive(Debug)]
+pub struct Listening {
+    /// What of the wishes can be fulfilled.
+    pub granted: Wanted,
+    /// The notices, as they come; its end means that no more will.
+    pub notices: mpsc::Receiver<Notice>,
+}
+
+/// The servers, the rules and the gate, as a front sees them.
+pub trait Board: Send + Sync + std::fmt::Debug {
+    /// Whether there is such an endpoint.
+    fn has(&self, scope: &Scope) -> bool;
+
+    /// Answers one request: any method but `subscriptions/listen` and `ping`, including `initialize`
+    /// and `server/discover`. Dropping the future gives the request up; so does its `cancel`.
+    fn request(&self, ask: Ask) -> Boxed<'_, Reply>;
+
+    /// Takes one notification of a client, any but `notifications/cancelled`.
+    fn notify(&self, scope: &Scope, party: &Arc<Party>, method: &str, params: Option<&RawValue>);
+
+    /// Begins to listen on behalf of a modern client.
+    fn listen(&self, scope: Scope, party: Arc<Party>, wanted: Wanted) -> Boxed<'_, Result<Listening, Reply>>;
+
+    /// A session ended: whatever was kept for it can go.
+    fn leave(&self, party: &Party);
+}

@@ -1,0 +1,102 @@
+//! One call on its way through the gate: for whom, over which way to the server, and who listens.
+
+use std::fmt;
+use std::sync::Arc;
+
+use http::HeaderMap;
+use serde_json::{Map, Value};
+use yesgate_core::caller::Caller;
+
+use crate::bridge::Crossing;
+use crate::cancel::Cancel;
+use crate::envelope::RequestKey;
+use crate::era::Era;
+use crate::hearing::{Hearing, LogLevel};
+use crate::talk::{Boxed, Party};
+use crate::upstream::Upstream;
+
+/// What the gate works for. Clones are the same errand.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    /// Who calls.
+    pub caller: Caller,
+    /// The way to the server.
+    pub way: Arc<Upstream>,
+    /// Who hears what the server says meanwhile.
+    pub hearing: Hearing,
+    /// The caller's "never mind".
+    pub cancel: Cancel,
+    /// The client, where it may be of another era than the server.
+    pub(crate) party: Option<(Arc<Party>, Option<LogLevel>)>,
+}
+
+impl Errand {
+    /// An errand of a host that speaks as its server does.
+    pub fn of_host(caller: Caller, way: Arc<Upstream>, cancel: Cancel) -> Self {
+        Self { caller, way, hearing: Hearing::deaf(), cancel, party: None }
+    }
+
+    /// The keys of `_meta` that steer the transport, as the server understands them.
+    pub(crate) fn meta(&self, transport: &Map<String, Value>) -> Map<String, Value> {
+        match (&self.party, self.way.era()) {
+            (Some((party, log)), Some(server)) => Crossing { party, server, log: *log }.meta(transport),
+            (Some(_), None) | (None, _) => transport.clone(),
+        }
+    }
+}
+
+/// A call as it came in.
+#[derive(Debug)]
+pub struct Incoming<'a> {
+    /// The whole message.
+    pub message: &'a [u8],
+    /// What the tool is called on its server, where the message has another name for it.
+    pub tool: Option<&'a str>,
+    /// The HTTP headers of a modern request, which mirror some of the arguments.
+    pub headers: Option<&'a HeaderMap>,
+    /// What leaves, where nothing needs to be asked or taken out.
+    pub pass: Pass<'a>,
+}
+
+/// What leaves for a call that passes.
+#[derive(Debug)]
+pub enum Pass<'a> {
+    /// The message itself.
+    Line {
+        /// All of it.
+        line: &'a [u8],
+        /// Its id.
+        id: RequestKey,
+    },
+    /// The parameters, under an id of ours.
+    Params {
+        /// The parameters as this server understands them.
+        params: bytes::Bytes,
+        /// The HTTP headers that mirror some of them, as the client wrote them; `None`: it writes none.
+        mirrored: Option<HeaderMap>,
+    },
+}
+
+/// The ways to one server, for calls that run without their caller: a human said yes elsewhere.
+pub trait Ways: Send + Sync + fmt::Debug {
+    /// The way that this caller's calls take; `None`: the server cannot be reached now.
+    fn way<'a>(&'a self, caller: &'a Caller) -> Boxed<'a, Option<Arc<Upstream>>>;
+}
+
+/// The only way there is: everybody takes it.
+#[derive(Debug)]
+pub struct OnlyWay(pub Arc<Upstream>);
+
+impl Ways for OnlyWay {
+    fn way<'a>(&'a self, _caller: &'a Caller) -> Boxed<'a, Option<Arc<Upstream>>> {
+        Box::pin(async { Some(Arc::clone(&self.0)) })
+    }
+}
+
+/// What a call that the gateway makes by itself carries in `_meta`.
+pub(crate) fn own_meta(way: &Upstream) -> Map<String, Value> {
+    match way.era() {
+        Some(Era::Modern) => Era::own_meta(),
+        Some(Era::Legacy) | None => Map::new(),
+    }
+}

@@ -1,0 +1,168 @@
+//! Why there is no usable answer, and whether the server may have the request all the same.
+//!
+//! INVARIANT: only what is certain is [`FetchError::NotSent`]. An error that is not known here is a loss.
+
+use std::error::Error;
+use std::io;
+
+use hyper_util::client::legacy;
+
+/// Why there is no usable answer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum FetchError {
+    /// No byte of the request left: the server does not know of it.
+    #[error("nothing was sent: {0}")]
+    NotSent(NotSentReason),
+    /// The server may have the request; its answer is lost.
+    #[error("the answer is lost: {0}")]
+    Lost(LostReason),
+    /// The server may have the request; its answer is larger than allowed.
+    #[error("the answer is larger than allowed")]
+    TooLarge,
+    /// The server may have the request; its answer took longer than allowed.
+    #[error("the answer took longer than allowed")]
+    TooSlow,
+}
+
+impl FetchError {
+    /// Whether the server may have the request: yes, unless it is certain that it has not.
+    pub const fn was_sent(&self) -> bool {
+        match self {
+            Self::NotSent(_) => false,
+            Self::Lost(_) | Self::TooLarge | Self::TooSlow => true,
+        }
+    }
+}
+
+/// Why a request did not leave.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum NotSentReason {
+    /// The address is not one of a server.
+    #[error("the address is neither http nor https")]
+    Address,
+    /// Nobody listens there.
+    #[error("the server refused the connection")]
+    Refused,
+    /// The server is not who it should be, or speaks no TLS.
+    #[error("no trusted TLS connection to the server could be made")]
+    Tls,
+    /// The connection took longer than allowed.
+    #[error("the connection to the server took longer than allowed")]
+    TooSlow,
+    /// The name could not be resolved, or no network leads there.
+    #[error("the server could not be reached")]
+    Unreachable,
+    /// The connection ended before the request was put on it.
+    #[error("the server closed the connection before the request was on it")]
+    Closed,
+}
+
+/// Why the answer to a request is lost.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum LostReason {
+    /// The connection ended before the answer did.
+    #[error("the server closed the connection before its answer was complete")]
+    Closed,
+    /// The answer cannot be read.
+    #[error("the server's answer is not HTTP")]
+    NotHttp,
+    /// Something else went wrong after the request was put on the connection.
+    #[error("the connection to the server broke")]
+    Broken,
+}
+
+/// The system's certificates cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the system's certificates cannot be used")]
+pub struct TrustError(#[from] rustls::Error);
+
+/// A connection took longer than allowed.
+#[derive(Debug, thiserror::Error)]
+#[error("connecting took longer than allowed")]
+pub(super) struct ConnectTimeout;
+
+/// An error before the request was given to a connection.
+pub(super) fn of_connecting(error: &legacy::Error) -> FetchError {
+    tracing::debug!(error = %chain(error), "no connection to the server could be made");
+    FetchError::NotSent(connect_reason(error))
+}
+
+/// An error after the request was given to a connection.
+pub(super) fn of_exchange(error: &legacy::Error) -> FetchError {
+    // The connection that the request was first given to gave it back, and no other one could be made.
+    if error.is_connect() {
+        return of_connecting(error);
+    }
+    tracing::debug!(error = %chain(error), "the exchange with the server failed");
+    let Some(error) = error.source().and_then(|source| source.downcast_ref::<hyper::Error>()) else {
+        return FetchError::Lost(LostReason::Broken);
+    };
+    // hyper says "canceled" exactly when it gives back a request that it never began to write.
+    if error.is_canceled() {
+        return FetchError::NotSent(NotSentReason::Closed);
+    }
+    lost(error)
+}
+
+/// An error in the middle of an answer.
+pub(super) fn of_body(error: &hyper::Error) -> FetchError {
+    tracing::debug!(error = %chain(error), "the server's answer broke off");
+    lost(error)
+}
+
+fn lost(error: &hyper::Error) -> FetchError {
+    if error.is_parse_too_large() {
+        FetchError::TooLarge
+    } else if error.is_parse() {
+        FetchError::Lost(LostReason::NotHttp)
+    } else if error.is_incomplete_message() || causes(error).filter_map(io_kind).any(is_close) {
+        FetchError::Lost(LostReason::Closed)
+    } else {
+        FetchError::Lost(LostReason::Broken)
+    }
+}
+
+fn connect_reason(error: &legacy::Error) -> NotSentReason {
+    for cause in causes(error) {
+        if cause.is::<ConnectTimeout>() {
+            return NotSentReason::TooSlow;
+        }
+        if cause.is::<rustls::Error>() {
+            return NotSentReason::Tls;
+        }
+        match io_kind(cause) {
+            Some(io::ErrorKind::ConnectionRefused) => return NotSentReason::Refused,
+            Some(io::ErrorKind::TimedOut) => return NotSentReason::TooSlow,
+            Some(_) | None => {}
+        }
+    }
+    // All that an error after a connection and before the request can be is that it ended.
+    if error.is_connect() { NotSentReason::Unreachable } else { NotSentReason::Closed }
+}
+
+fn io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
+    error.downcast_ref::<io::Error>().map(io::Error::kind)
+}
+
+fn is_close(kind: io::ErrorKind) -> bool {
+    [io::ErrorKind::UnexpectedEof, io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe].contains(&kind)
+}
+
+/// An error and what caused it, outermost first.
+fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error: &&'e (dyn Error + 'static)| {
+        let error = *error;
+        // An `io::Error` hides the error it was made of: its source is that one's source.
+        match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        }
+    })
+    .take(CAUSES)
+}
+
+fn chain(error: &(dyn Error + 'static)) -> String {
+    causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+const CAUSES: usize = 16;

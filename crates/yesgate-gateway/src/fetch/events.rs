@@ -1,0 +1,81 @@
+//! An answer that is a stream of events.
+//!
+//! INVARIANT: what was read and not yet handed over stays in here, so that a wait may be given up and begun
+//! again; the server's silence is measured from its last byte, not from the last wait.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use tokio::task::coop::consume_budget;
+use tokio::time::{Instant, timeout_at};
+
+use super::FetchLimits;
+use super::error::{FetchError, of_body};
+use crate::sse::Event;
+use crate::sse::decoder::Decoder;
+
+/// The events of one answer. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct EventStream {
+    /// None when the stream has ended, well or badly.
+    body: Option<Incoming>,
+    decoder: Decoder,
+    silence: Option<Duration>,
+    heard: Instant,
+}
+
+impl EventStream {
+    pub(super) fn new(body: Incoming, limits: &FetchLimits) -> Self {
+        Self {
+            body: Some(body),
+            decoder: Decoder::new(limits.event_bytes),
+            silence: limits.stream_silence,
+            heard: Instant::now(),
+        }
+    }
+
+    /// The next event; none when the server has ended the stream, or after an error. Cancel safe.
+    ///
+    /// # Errors
+    /// When the connection breaks, the server is silent for too long, or an event is too large.
+    pub async fn next(&mut self) -> Option<Result<Event, FetchError>> {
+        let next = self.read().await;
+        match next {
+            Some(Ok(_)) => {}
+            Some(Err(_)) | None => self.body = None,
+        }
+        next
+    }
+
+    async fn read(&mut self) -> Option<Result<Event, FetchError>> {
+        let body = self.body.as_mut()?;
+        loop {
+            match self.decoder.next_event() {
+                Ok(Some(event)) => return Some(Ok(event)),
+                Ok(None) => {}
+                Err(_) => return Some(Err(FetchError::TooLarge)),
+            }
+            // A server that never pauses must not keep this task from being interrupted.
+            consume_budget().await;
+            let deadline = self.silence.and_then(|silence| self.heard.checked_add(silence));
+            let frame = match deadline {
+                None => body.frame().await,
+                Some(deadline) => match timeout_at(deadline, body.frame()).await {
+                    Ok(frame) => frame,
+                    Err(_) => return Some(Err(FetchError::TooSlow)),
+                },
+            };
+            match frame? {
+                Ok(frame) => {
+                    self.heard = Instant::now();
+                    // Trailers are not part of it.
+                    if let Ok(chunk) = frame.into_data() {
+                        self.decoder.feed(chunk);
+                    }
+                }
+                Err(error) => return Some(Err(of_body(&error))),
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Calls of tools: to the gate of the server they are meant for.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use yesgate_core::id::IntentId;
+use yesgate_core::intent::ResultKind;
+
+use super::{Hub, no_such_server, unreachable};
+use crate::board::{Ask, Scope};
+use crate::bridge;
+use crate::errand::{Errand, Incoming, Pass};
+use crate::own_tools::OwnTool;
+use crate::raw::RawObject;
+use crate::reply::Reply;
+use crate::server::Server;
+use crate::upstream::Answer;
+use crate::upstream::web::is_mirrored;
+
+impl Hub {
+    /// Answers one `tools/call`.
+    pub(super) async fn call(&self, ask: &Ask) -> Reply {
+        let name = ask.fields().and_then(|fields| fields.text("name")).unwrap_or_default();
+        match &ask.scope {
+            Scope::One(_) => match self.server(&ask.scope) {
+                Some(server) => self.call_of(&server, ask, None).await,
+                None => no_such_server(),
+            },
+            Scope::All => {
+                if OwnTool::is_one(&name) {
+                    return self.own_call(ask).await;
+                }
+                match self.split(&name) {
+                    Some((server, name)) => self.call_of(&server, ask, Some(&name)).await,
+                    None => Reply::error(
+                        -32602,
+                        "The call was refused and nothing ran: there is no such tool.",
+                        None,
+                    ),
+                }
+            }
+        }
+    }
+
+    /// One of the gateway's own tools, at the server that the held call is meant for.
+    async fn own_call(&self, ask: &Ask) -> Reply {
+        let arguments = ask.fields().and_then(|fields| fields.get("arguments").and_then(RawObject::parse));
+        let id = arguments.and_then(|arguments| arguments.text("intent_id"));
+        let id = id.and_then(|id| id.parse::<IntentId>().ok());
+        let intent = match &id {
+            Some(id) => self.ledger.intent(id).await.ok().flatten(),
+            None => None,
+        };
+        let servers = self.servers();
+        let meant = intent.and_then(|intent| {
+            let name = intent.question().binding.server.clone();
+            servers.iter().find(|server| server.gate.server.name == name).cloned()
+        });
+        // Whoever names nothing that exists is told so by any gate.
+        match meant.or_else(|| servers.first().cloned()) {
+            Some(server) => self.call_of(&server, ask, None).await,
+            None => no_such_server(),
+        }
+    }
+
+    async fn call_of(&self, server: &Arc<Server>, ask: &Ask, tool: Option<&str>) -> Reply {
+        let link = match self.link(server, &ask.party).await {
+            Ok(link) => link,
+            Err(error) => return unreachable(&error),
+        };
+        let hearing = self.hearing(ask);
+        self.set_link_level(&link, &hearing).await;
+        let crossing = self.crossing(&link, &ask.party);
+        let params = crossing.params(ask.params.as_deref(), tool.map(|tool| ("name", tool)));
+        let errand = Errand {
+            caller: ask.party.caller.clone(),
+            way: Arc::clone(&link.upstream),
+            hearing,
+            cancel: ask.cancel.clone(),
+            party: Some((Arc::clone(&ask.party), crossing.log)),
+        };
+        let pass = Pass::Params { params, mirrored: mirrored(ask) };
+        let incoming = Incoming { message: &ask.message, tool, headers: ask.headers.as_ref(), pass };
+        let reply = server.gate.handle(&errand, incoming).await;
+        if link.upstream.is_forgotten() {
+            link.life.end("it has forgotten the session".into());
+        }
+        let cross = |kind, json| {
+            Reply::answer(bridge::answer(&ask.method, Answer { kind, json }, link.era, ask.party.era))
+        };
+        match reply {
+            Reply::Result(json) => cross(ResultKind::Result, json),
+            Reply::Error(json) => cross(ResultKind::Error, json),
+            reply @ (Reply::Relayed | Reply::Silent) => reply,
+        }
+    }
+}
+
+/// The headers of a modern request that mirror arguments, as the client wrote them.
+fn mirrored(ask: &Ask) -> Option<HeaderMap> {
+    let headers = ask.headers.as_ref()?;
+    let mirrored = headers.iter().filter(|(name, _)| is_mirrored(name));
+    Some(mirrored.map(|(name, value)| (name.clone(), value.clone())).collect())
+}

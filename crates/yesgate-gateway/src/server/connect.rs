@@ -1,0 +1,310 @@
+//! Making a link: start or reach the server, find out which era it speaks, and say hello.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use super::aside::Aside;
+use super::link::{Life, Link};
+use super::{Hello, Place, Server};
+use crate::cancel::Cancel;
+use crate::child::{Child, ChildSpec, Spawned};
+use crate::envelope::Envelope;
+use crate::era::{Era, LEGACY_VERSION, MODERN_VERSION, own_info};
+use crate::hearing::Hearing;
+use crate::raw::{RawObject, elements, raw};
+use crate::stdio::lines::LineError;
+use crate::talk::Party;
+use crate::upstream::exchange::Step;
+use crate::upstream::pipe::Pipe;
+use crate::upstream::web::{Web, WebPlace};
+use crate::upstream::{Execution, NotSent, Outgoing, Upstream};
+
+/// Makes a link for a client, in the first of these eras that the server speaks.
+pub(super) async fn connect(server: &Arc<Server>, party: &Arc<Party>, order: &[Era]) -> Result<Link, String> {
+    match &server.spec.place {
+        Place::Child(spec) => connect_child(server, spec, party, order).await,
+        Place::Web(place) => connect_web(server, place, party, order).await,
+    }
+}
+
+async fn connect_child(
+    server: &Arc<Server>,
+    spec: &ChildSpec,
+    party: &Arc<Party>,
+    order: &[Era],
+) -> Result<Link, String> {
+    let permit = Arc::clone(&server.children)
+        .try_acquire_owned()
+        .map_err(|_| "as many server processes run as may".to_owned())?;
+    let spawned = Child::spawn(spec).map_err(|error| format!("it cannot be started: {error}"))?;
+    let pipe = Arc::new(Pipe::new(&server.gate.setting.boot));
+    pipe.up(spawned.stdin.clone());
+    let upstream = Arc::new(Upstream::over_pipe(Arc::clone(&pipe)));
+    let aside = Arc::new(Aside::new(Some(Arc::clone(party))));
+    let life = Arc::new(Life::default());
+    let child = ChildLife {
+        server: server.gate.server.name.to_string(),
+        pipe,
+        upstream: Arc::clone(&upstream),
+        aside: Arc::clone(&aside),
+        life: Arc::clone(&life),
+        _permit: permit,
+    };
+    tokio::spawn(child.live(spawned));
+    let unspoken = CloseOnDrop(Some(Arc::clone(&life)));
+    let (era, hello) = say_hello(server, &upstream, party, order).await?;
+    unspoken.keep();
+    Ok(Link { upstream, era, hello, aside, life, level: Mutex::default() })
+}
+
+async fn connect_web(
+    server: &Arc<Server>,
+    place: &WebPlace,
+    party: &Arc<Party>,
+    order: &[Era],
+) -> Result<Link, String> {
+    let mut why = String::new();
+    for era in order {
+        let web = Arc::new(Web::new(server.client.clone(), place.clone(), *era));
+        let upstream = Arc::new(Upstream::over_web(Arc::clone(&web), *era));
+        match say_hello(server, &upstream, party, &[*era]).await {
+            Ok((era, hello)) => {
+                let of = match era {
+                    Era::Modern => None,
+                    Era::Legacy => Some(Arc::clone(party)),
+                };
+                let aside = Arc::new(Aside::new(of));
+                let life = Arc::new(Life::default());
+                match era {
+                    Era::Modern => {}
+                    Era::Legacy => {
+                        let version =
+                            RawObject::parse(&hello.result).and_then(|hello| hello.text("protocolVersion"));
+                        web.opened(&version.unwrap_or_else(|| LEGACY_VERSION.to_owned()));
+                        ready(&upstream, era).await?;
+                        let (aside, life) = (Arc::clone(&aside), Arc::clone(&life));
+                        tokio::spawn(listen(web, Arc::clone(&upstream), aside, life));
+                    }
+                }
+                return Ok(Link { upstream, era, hello, aside, life, level: Mutex::default() });
+            }
+            Err(error) => why = error,
+        }
+    }
+    Err(why)
+}
+
+/// Says hello in one era after the other, until the server answers.
+async fn say_hello(
+    server: &Server,
+    upstream: &Arc<Upstream>,
+    party: &Party,
+    order: &[Era],
+) -> Result<(Era, Hello), String> {
+    let mut why = String::new();
+    let mut refused = Vec::new();
+    for era in order {
+        let said = match era {
+            Era::Modern => timeout(PROBE, discover(upstream)).await,
+            Era::Legacy => timeout(PATIENCE, initialize(upstream, party)).await,
+        };
+        match said.unwrap_or_else(|_| Err(NoHello::Refused("it did not answer in time".into()))) {
+            Ok(hello) => {
+                upstream.speaks(*era);
+                server.learn(*era, &refused);
+                if let Place::Child(_) = &server.spec.place {
+                    ready(upstream, *era).await?;
+                }
+                return Ok((*era, hello));
+            }
+            Err(NoHello::Refused(error)) => {
+                refused.push(*era);
+                why = error;
+            }
+            Err(NoHello::Unreachable(error)) => why = error,
+        }
+    }
+    // Over HTTP each era is tried on a connection of its own.
+    server.learn_refusal(&refused);
+    Err(why)
+}
+
+/// Why a server did not say hello.
+enum NoHello {
+    /// It answered, but not as a server of that era does.
+    Refused(String),
+    /// It did not answer at all.
+    Unreachable(String),
+}
+
+async fn discover(upstream: &Upstream) -> Result<Hello, NoHello> {
+    let params = Bytes::from(json!({ "_meta": Era::own_meta() }).to_string());
+    let hello = ask(upstream, "server/discover", &params).await?;
+    let versions = RawObject::parse(&hello.result)
+        .and_then(|hello| hello.get("supportedVersions").and_then(elements))
+        .unwrap_or_default();
+    if versions.iter().any(|version| version.get().trim_matches('"') == MODERN_VERSION) {
+        Ok(hello)
+    } else {
+        Err(NoHello::Refused("it speaks no revision that we do".into()))
+    }
+}
+
+async fn initialize(upstream: &Upstream, party: &Party) -> Result<Hello, NoHello> {
+    let version = match party.era {
+        Era::Legacy => party.version.as_str(),
+        Era::Modern => LEGACY_VERSION,
+    };
+    let mut params = RawObject::default();
+    params.set("protocolVersion", raw(json!(version).to_string()));
+    params.set("capabilities", party.capabilities.clone());
+    let info = party.info.clone().unwrap_or_else(|| raw(own_info().to_string()));
+    params.set("clientInfo", info);
+    ask(upstream, "initialize", &crate::raw::bytes(params.to_raw())).await
+}
+
+async fn ask(upstream: &Upstream, method: &str, params: &Bytes) -> Result<Hello, NoHello> {
+    let outgoing = Outgoing { method, params, name: None, mirrored: &HeaderMap::default() };
+    match upstream.pass(outgoing, &Hearing::deaf(), &Cancel::new()).await {
+        Execution::Answered(answer) => match answer.result() {
+            Some(result) => Ok(Hello { result: result.to_raw() }),
+            None => Err(NoHello::Refused(format!("it answered `{method}` with an error"))),
+        },
+        Execution::NotSent(why @ NotSent::Refused(status)) if status != StatusCode::UNAUTHORIZED => {
+            Err(NoHello::Refused(why.to_string()))
+        }
+        Execution::NotSent(why) => Err(NoHello::Unreachable(why.to_string())),
+        Execution::Lost(why) => Err(NoHello::Unreachable(why.to_owned())),
+        Execution::Relayed => Err(NoHello::Unreachable("it did not answer".into())),
+    }
+}
+
+/// Tells a server of the old era that its session may begin.
+async fn ready(upstream: &Upstream, era: Era) -> Result<(), String> {
+    match era {
+        Era::Modern => Ok(()),
+        Era::Legacy => {
+            let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+            upstream.notify(ready.into()).await.map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// A child process from its hello to its end.
+struct ChildLife {
+    server: String,
+    pipe: Arc<Pipe>,
+    upstream: Arc<Upstream>,
+    aside: Arc<Aside>,
+    life: Arc<Life>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl ChildLife {
+    async fn live(self, spawned: Spawned) {
+        let Spawned { child, mut stdout, .. } = spawned;
+        loop {
+            tokio::select! {
+                line = stdout.next() => match line {
+                    Some(Ok(line)) => self.hear(line),
+                    Some(Err(LineError::TooLong { head, tail, .. })) => {
+                        tracing::warn!(server.name = self.server, "a message of the server was too long and is dropped");
+                        self.pipe.answer_dropped([&head, &tail]);
+                    }
+                    Some(Err(LineError::Read(_))) | None => break,
+                },
+                () = self.life.close.notified() => {
+                    self.pipe.down();
+                    child.stop(GRACE).await;
+                    return;
+                }
+            }
+        }
+        self.pipe.down();
+        self.upstream.book.outdated();
+        let report = child.stop(Duration::from_millis(500)).await;
+        tracing::warn!(server.name = self.server, "a server ended: {}", report.text);
+        self.life.end(report.text);
+    }
+
+    fn hear(&self, line: &[u8]) {
+        match Envelope::parse(line) {
+            Ok(message) => {
+                if let Some(step) = self.pipe.hear(&message) {
+                    self.aside.hear(step, &self.upstream);
+                }
+            }
+            Err(error) => tracing::warn!(
+                server.name = self.server,
+                line.bytes = line.len(),
+                "the server wrote something to stdout that is no JSON-RPC message; it is dropped: {error}"
+            ),
+        }
+    }
+}
+
+/// Hears what a server of the old era says on the stream that belongs to no request.
+async fn listen(web: Arc<Web>, upstream: Arc<Upstream>, aside: Arc<Aside>, life: Arc<Life>) {
+    let hearing = async {
+        let mut last: Option<String> = None;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match web.listen(last.as_deref()).await {
+                Ok(Some(mut events)) => {
+                    while let Some(Ok(event)) = events.next().await {
+                        pause = FIRST_PAUSE;
+                        if let Some(id) = event.id {
+                            last = Some(id);
+                        }
+                        if let Ok(message) = Envelope::parse(&event.data)
+                            && let Some(step) = Step::of(&message)
+                        {
+                            aside.hear(step, &upstream);
+                        }
+                    }
+                }
+                // It has no such stream.
+                Ok(None) => return,
+                Err(error) => tracing::debug!(%error, "a server's stream cannot be opened: {error}"),
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    };
+    tokio::select! {
+        () = hearing => life.close.notified().await,
+        () = life.close.notified() => {}
+    }
+    web.leave().await;
+}
+
+/// Ends a link that never came to be.
+struct CloseOnDrop(Option<Arc<Life>>);
+
+impl CloseOnDrop {
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        if let Some(life) = &self.0 {
+            life.close.notify_one();
+        }
+    }
+}
+
+/// How long a server may take to say hello: some need half a minute to start.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a server of the old era may leave the era probe unanswered.
+const PROBE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(2);
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);

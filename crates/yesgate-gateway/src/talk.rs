@@ -1,0 +1,132 @@
+//! The client's end of a conversation, whatever its era and transport: what servers say to it on the
+//! way to an answer goes through here.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use yesgate_core::caller::Caller;
+
+use crate::era::Era;
+
+/// A notification on its way to a client, with ids and tokens as that client knows them.
+#[derive(Clone, Debug)]
+pub struct Notice {
+    /// The method.
+    pub method: Cow<'static, str>,
+    /// The parameters, in the sender's own bytes where nothing had to be rewritten.
+    pub params: Option<Box<RawValue>>,
+}
+
+/// A server's question to the client, or to the human behind it.
+#[derive(Clone, Debug)]
+pub struct InputRequest {
+    /// What the answer is found by, unique within one round.
+    pub key: String,
+    /// What is asked for.
+    pub method: InputMethod,
+    /// The parameters, in the server's own bytes.
+    pub params: Box<RawValue>,
+}
+
+/// What a server may ask of a client.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum InputMethod {
+    /// `elicitation/create`
+    Elicitation,
+    /// `sampling/createMessage`
+    Sampling,
+    /// `roots/list`
+    Roots,
+}
+
+impl InputMethod {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
+
+    /// The protocol's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation/create",
+            Self::Sampling => "sampling/createMessage",
+            Self::Roots => "roots/list",
+        }
+    }
+
+    /// The one of this name.
+    pub fn named(method: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.as_str() == method)
+    }
+}
+
+/// A client's answer to one [`InputRequest`].
+#[derive(Clone, Debug)]
+pub struct InputAnswer {
+    /// The key of the question.
+    pub key: String,
+    /// The client's own bytes.
+    pub answer: Given,
+}
+
+/// What a client gave as an answer.
+#[derive(Clone, Debug)]
+pub enum Given {
+    /// A result.
+    Result(Box<RawValue>),
+    /// A JSON-RPC error. Clients of the modern era cannot give one.
+    Error(Box<RawValue>),
+}
+
+/// A client could not be asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum AskError {
+    /// It went, or gave the call up, before it answered.
+    #[error("the client went before it answered")]
+    Gone,
+    /// It took longer than it may.
+    #[error("the client did not answer in time")]
+    Late,
+    /// It cannot be asked here: it declared no such capability, or there is no way to reach it.
+    #[error("the client cannot be asked")]
+    Unable,
+}
+
+/// A future in a box.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The way to a client while one of its requests is answered, or while its session lasts.
+pub trait Talk: Send + Sync + fmt::Debug {
+    /// Hands a notification on. Nothing waits: a client that went gets nothing.
+    fn notify(&self, notice: Notice);
+
+    /// Asks the client, and waits. All of one round are asked together; the answers come in any order,
+    /// and one that the client left out is missing.
+    fn ask(&self, requests: Vec<InputRequest>) -> Boxed<'_, Result<Vec<InputAnswer>, AskError>>;
+}
+
+/// One client as the gateway knows it: a session of the old era, or all requests of the new one that
+/// come from the same caller with the same capabilities.
+#[derive(Debug)]
+pub struct Party {
+    /// Tells this party from all others; no secret, and never shown.
+    pub key: PartyKey,
+    /// Who it is.
+    pub caller: Caller,
+    /// The rules it speaks by.
+    pub era: Era,
+    /// The revision it speaks, as it wrote it.
+    pub version: String,
+    /// Its `ClientCapabilities`.
+    pub capabilities: Box<RawValue>,
+    /// Its `clientInfo`, if it gave one.
+    pub info: Option<Box<RawValue>>,
+    /// The way to it outside of any request; only sessions have one.
+    pub session: Option<Arc<dyn Talk>>,
+}
+
+/// Names a [`Party`].
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct PartyKey(pub String);

@@ -1,0 +1,395 @@
+//! A server at the other end of HTTP, in either era.
+//!
+//! - INVARIANT: what goes out carries the operator's headers and our own, never a client's
+//!   `Authorization`, cookies or session.
+//! - INVARIANT: a request is sent once. Only one that the server refused to look at (a dead token) is
+//!   sent again.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::exchange::{Answer, Step};
+use super::{NotSent, Outgoing, Unsent};
+use crate::envelope::{Envelope, Kind, RequestKey};
+use crate::era::Era;
+use crate::fetch::error::FetchError;
+use crate::fetch::events::EventStream;
+use crate::fetch::parts::Parts;
+use crate::fetch::{self, AnswerBody, HttpClient};
+use crate::mirror;
+use crate::sse::Event;
+use crate::talk::Boxed;
+
+/// Where a server is, and how we show who we are.
+#[derive(Clone, Debug)]
+pub struct WebPlace {
+    /// Its endpoint.
+    pub uri: Uri,
+    /// The operator's headers for it.
+    pub headers: HeaderMap,
+    /// How a bearer token is had, where the server wants one.
+    pub credentials: Option<Arc<dyn Credentials>>,
+}
+
+/// Our own credentials at one server.
+pub trait Credentials: Send + Sync + std::fmt::Debug {
+    /// The value of `Authorization`, fresh enough to be used; an error says what a person must do.
+    fn authorization(&self) -> Boxed<'_, Result<HeaderValue, String>>;
+
+    /// The server would not take them. Whether another try may help.
+    fn rejected<'a>(&'a self, challenge: Option<&'a HeaderValue>) -> Boxed<'a, bool>;
+}
+
+/// The way to a server over HTTP.
+#[derive(Debug)]
+pub struct Web {
+    client: HttpClient,
+    place: WebPlace,
+    era: Era,
+    next: AtomicU64,
+    session: Mutex<WebSession>,
+    /// Whether the server knows the session no more.
+    forgotten: AtomicBool,
+}
+
+/// What the server said when the session began; nothing of it exists in the modern era.
+#[derive(Clone, Debug, Default)]
+struct WebSession {
+    id: Option<HeaderValue>,
+    version: Option<HeaderValue>,
+}
+
+impl Web {
+    /// A way to a server, spoken to in this era.
+    pub fn new(client: HttpClient, place: WebPlace, era: Era) -> Self {
+        Self {
+            client,
+            place,
+            era,
+            next: AtomicU64::new(1),
+            session: Mutex::default(),
+            forgotten: AtomicBool::new(false),
+        }
+    }
+
+    /// Notes what the server answered to `initialize`.
+    pub(crate) fn opened(&self, version: &str) {
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        session.version = HeaderValue::from_str(version).ok();
+    }
+
+    /// Whether the server knows the session no more.
+    pub(super) fn is_forgotten(&self) -> bool {
+        self.forgotten.load(Ordering::Relaxed)
+    }
+
+    /// Makes a request. It leaves when its first word is waited for.
+    pub(super) fn start(self: &Arc<Self>, outgoing: &Outgoing<'_>) -> WebExchange {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{}","params":"#, outgoing.method);
+        let body = [Bytes::from(head), outgoing.params.clone(), Bytes::from_static(b"}")];
+        let headers = self.request_headers(outgoing);
+        let opens = outgoing.method == "initialize";
+        let web = Arc::clone(self);
+        let answer = Box::pin(async move {
+            let answer = web.send(Method::POST, &headers, &body).await?;
+            if opens {
+                let mut session = web.session.lock().unwrap_or_else(PoisonError::into_inner);
+                session.id = answer.headers.get(mirror::SESSION_ID).cloned();
+            }
+            Ok(answer)
+        });
+        WebExchange {
+            web: Arc::clone(self),
+            id,
+            incoming: Incoming::Head(answer),
+            last_event: None,
+            pause: FIRST_PAUSE,
+            resumes: 0,
+        }
+    }
+
+    /// Sends a message that nobody answers.
+    pub(crate) async fn notify(&self, message: Bytes) -> Result<(), Unsent> {
+        let headers = self.message_headers();
+        let answer = self.send(Method::POST, &headers, &[message]).await?;
+        if answer.status.is_success() { Ok(()) } else { Err(NotSent::Refused(answer.status).into()) }
+    }
+
+    /// Opens the stream on which a server of the old era speaks outside of any request. `None`: it has
+    /// no such stream.
+    pub(crate) async fn listen(&self, after: Option<&str>) -> Result<Option<EventStream>, Unsent> {
+        let mut headers = self.message_headers();
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        headers.remove(CONTENT_TYPE);
+        if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
+            headers.insert(mirror::LAST_EVENT_ID, after);
+        }
+        let answer = self.send(Method::GET, &headers, &[]).await?;
+        match answer.body {
+            AnswerBody::Events(events) if answer.status.is_success() => Ok(Some(events)),
+            AnswerBody::Events(_) | AnswerBody::Whole(_) => Ok(None),
+        }
+    }
+
+    /// Ends the session, where there is one.
+    pub(crate) async fn leave(&self) {
+        let has_session = {
+            let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+            session.id.is_some()
+        };
+        if has_session && let Err(error) = self.send(Method::DELETE, &self.message_headers(), &[]).await {
+            tracing::debug!(%error, "a session could not be ended: {error}");
+        }
+    }
+
+    /// What every message carries.
+    fn message_headers(&self) -> HeaderMap {
+        let mut headers = self.place.headers.clone();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        match self.era {
+            Era::Modern => {
+                let version = HeaderValue::from_static(crate::era::MODERN_VERSION);
+                headers.insert(mirror::PROTOCOL_VERSION, version);
+            }
+            Era::Legacy => {
+                let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                if let Some(version) = session.version {
+                    headers.insert(mirror::PROTOCOL_VERSION, version);
+                }
+                if let Some(id) = session.id {
+                    headers.insert(mirror::SESSION_ID, id);
+                }
+            }
+        }
+        headers
+    }
+
+    fn request_headers(&self, outgoing: &Outgoing<'_>) -> HeaderMap {
+        let mut headers = self.message_headers();
+        match self.era {
+            Era::Legacy => {}
+            Era::Modern => {
+                headers.insert(mirror::METHOD, mirror::encode(outgoing.method));
+                if let Some(name) = outgoing.name {
+                    headers.insert(mirror::NAME, mirror::encode(name));
+                }
+                for (name, value) in outgoing.mirrored {
+                    headers.append(name, value.clone());
+                }
+            }
+        }
+        headers
+    }
+
+    /// Sends one HTTP request; twice at most, where the server would not take our token.
+    async fn send(
+        &self,
+        method: Method,
+        headers: &HeaderMap,
+        body: &[Bytes],
+    ) -> Result<fetch::Answer, Unsent> {
+        let mut again = self.place.credentials.is_some();
+        loop {
+            let mut request = Request::new(Parts::from_iter(body.iter().cloned()));
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = self.place.uri.clone();
+            *request.headers_mut() = headers.clone();
+            if let Some(credentials) = &self.place.credentials {
+                let value = credentials.authorization().await.map_err(NotSent::NoCredentials)?;
+                request.headers_mut().insert(AUTHORIZATION, value);
+            }
+            let answer = self.client.send(request).await?;
+            if answer.status == StatusCode::NOT_FOUND && headers.contains_key(mirror::SESSION_ID) {
+                self.forgotten.store(true, Ordering::Relaxed);
+            }
+            let refused = answer.status == StatusCode::UNAUTHORIZED || answer.status == StatusCode::FORBIDDEN;
+            if let Some(credentials) = self.place.credentials.as_ref().filter(|_| refused && again) {
+                again = false;
+                if credentials.rejected(answer.headers.get(WWW_AUTHENTICATE)).await {
+                    continue;
+                }
+            }
+            return Ok(answer);
+        }
+    }
+}
+
+/// One request over HTTP. Dropped before its answer, it is withdrawn.
+pub(crate) struct WebExchange {
+    web: Arc<Web>,
+    id: u64,
+    incoming: Incoming,
+    /// The last event that the server numbered, from which a broken stream can go on.
+    last_event: Option<String>,
+    pause: Duration,
+    resumes: u32,
+}
+
+enum Incoming {
+    /// The server has not begun to answer.
+    Head(Boxed<'static, Result<fetch::Answer, Unsent>>),
+    Events(EventStream),
+    /// Nothing more comes.
+    Ended,
+}
+
+impl WebExchange {
+    /// Waits for the server's next word.
+    pub(super) async fn next(&mut self) -> Step {
+        loop {
+            let events = match &mut self.incoming {
+                Incoming::Head(head) => {
+                    let answer = head.await;
+                    self.incoming = Incoming::Ended;
+                    if let Some(step) = self.begins(answer) {
+                        return step;
+                    }
+                    continue;
+                }
+                Incoming::Events(events) => events,
+                Incoming::Ended => return Step::Lost("the server gave no answer that can be read"),
+            };
+            match events.next().await {
+                Some(Ok(event)) => {
+                    if let Some(step) = self.heard(&event) {
+                        return step;
+                    }
+                }
+                Some(Err(FetchError::TooLarge)) => {
+                    self.incoming = Incoming::Ended;
+                    return Step::Answer(Answer::error(-32603, super::TOO_LONG));
+                }
+                Some(Err(_)) | None => match self.resume().await {
+                    Some(events) => self.incoming = Incoming::Events(events),
+                    None => {
+                        self.incoming = Incoming::Ended;
+                        return Step::Lost("the server's answer broke off");
+                    }
+                },
+            }
+        }
+    }
+
+    /// The server begins to answer: with the whole answer, with a stream, or not at all.
+    fn begins(&mut self, answer: Result<fetch::Answer, Unsent>) -> Option<Step> {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(Unsent::TooLong) => return Some(Step::Answer(Answer::error(-32603, super::TOO_LONG))),
+            Err(Unsent::Lost(why)) => return Some(Step::Lost(why)),
+            Err(Unsent::Not(why)) => return Some(Step::Unsent(why)),
+        };
+        match answer.body {
+            AnswerBody::Events(events) if answer.status.is_success() => {
+                self.incoming = Incoming::Events(events);
+                return None;
+            }
+            AnswerBody::Whole(body) => {
+                if let Some(answer) = Answer::in_message(&body, |found| is_id(found, self.id)) {
+                    return Some(Step::Answer(answer));
+                }
+            }
+            AnswerBody::Events(_) => {}
+        }
+        // A server that says whose fault it was did not do what it was asked for.
+        Some(if answer.status.is_client_error() {
+            Step::Unsent(NotSent::Refused(answer.status))
+        } else {
+            Step::Lost("the server gave no answer that can be read")
+        })
+    }
+
+    fn heard(&mut self, event: &Event) -> Option<Step> {
+        if let Some(id) = &event.id {
+            self.last_event = Some(id.clone());
+        }
+        if let Some(retry) = event.retry {
+            self.pause = retry.min(LONGEST_PAUSE);
+        }
+        if event.data.is_empty() {
+            return None;
+        }
+        let Ok(message) = Envelope::parse(&event.data) else {
+            tracing::warn!("a server sent an event that is no JSON-RPC message; it is dropped");
+            return None;
+        };
+        match message.kind() {
+            Kind::Response => {
+                let answer = message.id.filter(|id| is_id(id, self.id)).and_then(|_| Answer::of(&message))?;
+                self.incoming = Incoming::Ended;
+                Some(Step::Answer(answer))
+            }
+            Kind::Request | Kind::Notification => Step::of(&message),
+            Kind::Neither => None,
+        }
+    }
+
+    /// Goes on with a stream that broke off, as servers of the old era allow.
+    async fn resume(&mut self) -> Option<EventStream> {
+        let last = self.last_event.clone()?;
+        if self.web.era == Era::Modern || self.resumes >= MOST_RESUMES {
+            return None;
+        }
+        self.resumes += 1;
+        tokio::time::sleep(self.pause).await;
+        self.web.listen(Some(&last)).await.ok().flatten()
+    }
+
+    /// Tells the server that the caller gave up: by closing the stream, and in the old era, where that
+    /// means nothing, by a message.
+    pub(super) fn withdraw(&mut self) {
+        match self.web.era {
+            Era::Modern => self.incoming = Incoming::Ended,
+            Era::Legacy => {
+                let note = json!({
+                    "jsonrpc": "2.0",
+                    "method": "notifications/cancelled",
+                    "params": {"requestId": self.id, "reason": "the caller cancelled the call"},
+                });
+                let web = Arc::clone(&self.web);
+                tokio::spawn(async move {
+                    if let Err(error) = web.notify(note.to_string().into()).await {
+                        tracing::debug!(%error, "a cancellation did not reach the server: {error}");
+                    }
+                });
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for WebExchange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WebExchange").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Drop for WebExchange {
+    fn drop(&mut self) {
+        match (&self.incoming, self.web.era) {
+            (Incoming::Head(_) | Incoming::Events(_), Era::Legacy) => self.withdraw(),
+            (Incoming::Ended, _) | (Incoming::Head(_) | Incoming::Events(_), Era::Modern) => {}
+        }
+    }
+}
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How often a broken stream is gone on with before its answer counts as lost.
+const MOST_RESUMES: u32 = 20;
+
+fn is_id(found: &RawValue, id: u64) -> bool {
+    RequestKey::of(found).as_json() == id.to_string()
+}
+
+/// Headers of a client's request that mirror parameters of a call.
+pub(crate) fn is_mirrored(name: &HeaderName) -> bool {
+    name.as_str().starts_with("mcp-param-")
+}
