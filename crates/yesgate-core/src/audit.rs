@@ -1,6 +1,6 @@
 //! What the ledger writes down about every step, and the chain that ties the rows together.
 //!
-//! INVARIANT: rows hold digests and names, never arguments, tokens or results.
+//! INVARIANT: rows hold digests and names, never arguments, tokens, keys or results.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::assurance::Assurance;
 use crate::caller::Caller;
 use crate::class::Class;
 use crate::digest::{CallDigest, DefinitionDigest, Digest, Hasher};
-use crate::id::{BootId, IntentId, ServerName, ToolName};
+use crate::id::{BootId, IntentId, KeyId, KeyName, ServerName, ToolName};
 
 /// One step, with its time and its question.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
@@ -122,16 +122,43 @@ pub enum AuditEvent {
         /// The refusal's code.
         code: String,
     },
-    /// A human gave a tool its class.
+    /// A server was used for the first time: the tools that it has now are pinned by the rows that follow, and what
+    /// comes later is new.
+    FirstUse {
+        /// Which server.
+        server: ServerName,
+    },
+    /// A definition of a tool was accepted: by a human, or by being there at the first use.
     Pinned {
         /// On which server.
         server: ServerName,
         /// Which tool.
         tool: ToolName,
-        /// The definition that was looked at.
+        /// The definition that was accepted.
         definition: DefinitionDigest,
-        /// The class it got.
-        class: Class,
+        /// The class that a human gave it; `None`: accepted as it is.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        class: Option<Class>,
+        /// By whom.
+        by: String,
+    },
+    /// A bearer key was made.
+    KeyAdded {
+        /// Which key.
+        id: KeyId,
+        /// The operator's label.
+        name: KeyName,
+        /// Who is calling when it is sent.
+        caller: Caller,
+        /// What tells whether the stored key is still this one; neither the key nor its hash.
+        fingerprint: Digest,
+        /// By whom.
+        by: String,
+    },
+    /// A bearer key was revoked: it counts no more.
+    KeyRevoked {
+        /// Which key.
+        id: KeyId,
         /// By whom.
         by: String,
     },

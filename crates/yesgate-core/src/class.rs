@@ -44,8 +44,10 @@ pub enum ClassSource {
     Rule(String),
     /// A human reviewed this very definition.
     Pin,
-    /// A human reviewed another definition of this tool: the tool changed since.
+    /// Another definition of this tool was accepted: the tool changed since.
     StalePin,
+    /// The tool came after its server was first used, and nobody has accepted it.
+    NewTool,
     /// The server's own annotation, which we had reason to believe.
     Annotation,
     /// The server says it only reads, its name says otherwise.
@@ -59,7 +61,8 @@ impl fmt::Display for ClassSource {
         match self {
             Self::Rule(name) => write!(f, "rule {name}"),
             Self::Pin => f.write_str("reviewed"),
-            Self::StalePin => f.write_str("changed since its review"),
+            Self::StalePin => f.write_str("changed, not accepted yet"),
+            Self::NewTool => f.write_str("new, not accepted yet"),
             Self::Annotation => f.write_str("annotation"),
             Self::Contradiction(word) => write!(f, "says read-only, named `{word}`"),
             Self::Unknown => f.write_str("unknown"),

@@ -142,6 +142,20 @@ impl ServerIdentity {
         Self(hasher.finish())
     }
 
+    /// The identity of a server behind a URL: where it is, and who we are there. The same URL with
+    /// another account's token is another server.
+    pub fn of_endpoint<'a>(url: &str, headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Self {
+        let mut all: Vec<_> = headers.into_iter().collect();
+        all.sort_unstable();
+        let mut credentials = Hasher::new("yesgate/server/http/headers/1");
+        for (name, value) in all {
+            credentials.field(name).field(value);
+        }
+        let mut hasher = Hasher::new("yesgate/server/http/1");
+        hasher.field(url.as_bytes()).field(credentials.finish().as_bytes());
+        Self(hasher.finish())
+    }
+
     /// The identity of an application that gates its own operations through the library.
     pub fn of_application(name: &ServerName) -> Self {
         let mut hasher = Hasher::new("yesgate/server/application/1");

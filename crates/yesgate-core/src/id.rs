@@ -86,6 +86,10 @@ id_type!(
     /// Names one start of one gateway process: what a dead boot was running is `unknown`.
     BootId, "boot_"
 );
+id_type!(
+    /// Names one bearer key. Not a secret: it lets nobody call anything.
+    KeyId, "key_"
+);
 
 /// Declares a name that somebody outside chose: bounded, printable, one line.
 macro_rules! name_type {
@@ -165,6 +169,13 @@ name_type!(
     /// The program that makes the calls.
     ClientId,
     "a client (1 to 128 visible ASCII characters or spaces)",
+    |c| c.is_ascii_graphic() || c == ' '
+);
+
+name_type!(
+    /// The operator's label for a bearer key.
+    KeyName,
+    "a key's name (1 to 128 visible ASCII characters or spaces)",
     |c| c.is_ascii_graphic() || c == ' '
 );
 

@@ -18,6 +18,7 @@ pub mod held;
 pub mod id;
 pub mod intent;
 pub mod json;
+pub mod key;
 pub mod mode;
 pub mod permit;
 pub mod policy;

@@ -16,6 +16,7 @@ mod judge;
 mod lint;
 mod lookup;
 mod needs;
+mod pin;
 mod profile;
 mod reader;
 mod rule;
@@ -26,12 +27,22 @@ mod trace;
 use jiff::{SignedDuration, Timestamp};
 
 use self::condition::{ConditionError, World};
-pub use self::config::{Config, ServerConfig};
+pub use self::config::Config;
+pub use self::config::address::{AddressError, Authority, HttpUrl, Origin, Scheme};
+pub use self::config::limits::ServeLimits;
+pub use self::config::prefix::{ParsePrefixError, Prefix};
+pub use self::config::remote::{
+    AuthSetting, HeaderName, HeaderNameError, HttpPlace, OAuthClient, OAuthSetting,
+};
+pub use self::config::serve::{ServeConfig, ServeTimes, TelemetryConfig};
+pub use self::config::server::{ChildPlace, EraSetting, Place, ServerConfig};
+pub use self::config::variables::{MissingVariable, Template, TemplateError};
 pub use self::consequence::Consequence;
 pub use self::error::ConfigError;
 pub use self::lint::{Lint, LintKind};
 pub use self::lookup::Lookup;
 pub use self::needs::Needs;
+pub use self::pin::{Known, Pin, Pins, Usage};
 use self::profile::Defaults;
 pub use self::profile::Profile;
 use self::rule::{OnError, Rule};
@@ -40,7 +51,6 @@ use crate::assurance::Assurance;
 use crate::call::{Presented, ToolCall};
 use crate::class::{Class, ClassSource, Classified, Trust};
 use crate::definition::ToolDefinition;
-use crate::digest::DefinitionDigest;
 use crate::id::{ServerName, ToolName};
 use crate::mode::Mode;
 use crate::refusal::{Refusal, Why, WireForm};
@@ -60,15 +70,6 @@ pub struct Policy {
     rules: Vec<Rule>,
 }
 
-/// What a human found when they looked at a tool.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Pin {
-    /// The definition they looked at.
-    pub definition: DefinitionDigest,
-    /// The class they gave it.
-    pub class: Class,
-}
-
 /// What is known about a call beyond the call itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
@@ -76,8 +77,8 @@ pub struct Facts<'a> {
     pub definition: &'a ToolDefinition,
     /// How far the server is believed.
     pub trust: Trust,
-    /// What a human found about the tool, if one looked.
-    pub pin: Option<&'a Pin>,
+    /// What is known of the tool from earlier.
+    pub known: Known<'a>,
     /// The mode that was set for this caller, if one was.
     pub mode: Option<Mode>,
     /// The operator's key.
@@ -129,24 +130,27 @@ impl Default for Policy {
 
 impl Policy {
     /// Says how dangerous a tool is. The first that speaks wins: a rule of the operator, a human who
-    /// looked at this very definition, the server's own words as far as they are believed.
+    /// looked at this very definition, the server's own words as far as they are believed. Those
+    /// count only for a definition that was accepted, or was there at the first use.
     pub fn classify(
         &self,
         server: &ServerName,
         definition: &ToolDefinition,
         trust: Trust,
-        pin: Option<&Pin>,
+        known: Known<'_>,
     ) -> Classified {
         if let Some((class, rule)) = self.class_by_rule(server, &definition.name) {
             return Classified { class, source: ClassSource::Rule(rule.to_owned()) };
         }
-        match pin {
-            Some(pin) if pin.definition == definition.digest => {
-                Classified { class: pin.class, source: ClassSource::Pin }
-            }
-            // X5: whoever looked, looked at something else.
-            Some(_) => Classified { class: Class::Dangerous, source: ClassSource::StalePin },
-            None => definition.classify(trust),
+        match known {
+            Known::FirstUse => definition.classify(trust),
+            Known::Pinned(pin) if pin.definition == definition.digest => match pin.class {
+                Some(class) => Classified { class, source: ClassSource::Pin },
+                None => definition.classify(trust),
+            },
+            // X5: whoever accepted it, accepted something else.
+            Known::Pinned(_) => Classified { class: Class::Dangerous, source: ClassSource::StalePin },
+            Known::New => Classified { class: Class::Dangerous, source: ClassSource::NewTool },
         }
     }
 
@@ -270,10 +274,53 @@ struct Match<'p> {
 }
 
 /// The keys of the whole configuration.
-const TOP_KEYS: [&str; 9] =
-    ["profile", "mode", "token_prefix", "token_errors", "otherwise", "cover", "times", "servers", "rules"];
+const TOP_KEYS: [&str; 11] = [
+    "profile",
+    "mode",
+    "token_prefix",
+    "token_errors",
+    "otherwise",
+    "cover",
+    "times",
+    "serve",
+    "telemetry",
+    "servers",
+    "rules",
+];
 const TIME_KEYS: [&str; 5] = ["token", "decide", "run", "hold", "cool_off"];
-const SERVER_KEYS: [&str; 2] = ["command", "trusted"];
+const SERVE_KEYS: [&str; 6] = ["listen", "public_url", "hosts", "origins", "times", "limits"];
+const SERVE_TIME_KEYS: [&str; 6] = ["headers", "body", "idle", "call", "session", "drain"];
+const SERVE_LIMIT_KEYS: [&str; 11] = [
+    "connections",
+    "connections_per_address",
+    "streams",
+    "streams_per_caller",
+    "sessions",
+    "sessions_per_caller",
+    "body",
+    "answer",
+    "bytes",
+    "bytes_per_caller",
+    "children",
+];
+const TELEMETRY_KEYS: [&str; 2] = ["otlp", "metrics"];
+const SERVER_KEYS: [&str; 15] = [
+    "command",
+    "folder",
+    "env",
+    "pass_env",
+    "url",
+    "insecure",
+    "headers",
+    "auth",
+    "scopes",
+    "client_id",
+    "client_secret",
+    "client_metadata_url",
+    "prefix",
+    "era",
+    "trusted",
+];
 const RULE_KEYS: [&str; 15] = [
     "name",
     "tool",

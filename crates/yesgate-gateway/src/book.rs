@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::value::RawValue;
 use yesgate_core::definition::ToolDefinition;
+use yesgate_core::digest::{DefinitionDigest, Digest, Hasher};
 use yesgate_core::id::ToolName;
 use yesgate_core::json::{Limits, parse_lenient};
 
@@ -23,6 +24,17 @@ struct Pages {
     tools: HashMap<ToolName, Entry>,
     /// Whether all pages were read, and nothing was announced to have changed since.
     complete: bool,
+    /// The last list that was read to its end, by digests.
+    listing: Option<Listing>,
+}
+
+/// A whole list of tools, by the digests of their definitions.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// What tells one list from another.
+    pub digest: Digest,
+    /// Each tool with its definition, by name.
+    pub tools: Arc<[(ToolName, DefinitionDigest)]>,
 }
 
 #[derive(Debug)]
@@ -75,6 +87,12 @@ impl ToolBook {
         self.lock().tools.get(name).map(|entry| Arc::clone(&entry.mirrored)).unwrap_or_default()
     }
 
+    /// The whole list, if the book is up to date.
+    pub fn listing(&self) -> Option<Listing> {
+        let pages = self.lock();
+        pages.listing.clone().filter(|_| pages.complete)
+    }
+
     /// Whether the book is up to date.
     pub fn is_complete(&self) -> bool {
         self.lock().complete
@@ -108,6 +126,9 @@ impl ToolBook {
             }
         }
         pages.complete = last;
+        if last {
+            pages.listing = Some(Listing::of(&pages.tools));
+        }
     }
 
     /// Asks the server anew for all its tools.
@@ -132,6 +153,19 @@ impl ToolBook {
 
     fn lock(&self) -> MutexGuard<'_, Pages> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listing {
+    fn of(tools: &HashMap<ToolName, Entry>) -> Self {
+        let mut tools: Vec<_> =
+            tools.iter().map(|(name, entry)| (name.clone(), entry.definition.digest)).collect();
+        tools.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut hasher = Hasher::new("yesgate/listing/1");
+        for (name, definition) in &tools {
+            hasher.field(name.as_str().as_bytes()).field(definition.0.as_bytes());
+        }
+        Self { digest: hasher.finish(), tools: tools.into() }
     }
 }
 

@@ -8,7 +8,6 @@ mod judging;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tokio::sync::Notify;
-use tokio::time::Instant;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::call::{CallRequest, Untouched};
@@ -97,7 +96,7 @@ impl Gate {
         entropy: Arc<dyn Entropy>,
     ) -> Result<Self, LedgerError> {
         let gate = Self {
-            pins: Mutex::new(Reviewed { pins: Arc::default(), read: Instant::now() }),
+            pins: Mutex::new(Reviewed::unread()),
             opened: Notify::new(),
             server,
             policy: RwLock::new(policy),
@@ -107,6 +106,11 @@ impl Gate {
         };
         gate.reload_pins().await?;
         Ok(gate)
+    }
+
+    /// The operator's name of the server.
+    pub const fn name(&self) -> &ServerName {
+        &self.server.name
     }
 
     /// The policy in force.

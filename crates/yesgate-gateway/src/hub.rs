@@ -18,6 +18,7 @@ use http::HeaderMap;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
+use yesgate_core::policy::Policy;
 use yesgate_ledger::Ledger;
 
 use crate::board::{Ask, Board, Listening, Scope, Wanted};
@@ -71,6 +72,15 @@ impl Hub {
         };
         for server in old.iter().filter(|old| !servers.iter().any(|new| Arc::ptr_eq(old, new))) {
             server.close();
+        }
+        self.announce();
+    }
+
+    /// Puts another policy in force at every server, and voids what it would not ask any more.
+    pub async fn govern(&self, policy: &Arc<Policy>) {
+        for server in self.servers().iter() {
+            server.gate.govern(Arc::clone(policy));
+            server.gate.reconsider(&ServerWays(Arc::clone(server))).await;
         }
         self.announce();
     }

@@ -119,7 +119,7 @@ impl Gate {
         }
     }
 
-    fn serves(&self, intent: &Intent) -> bool {
+    pub(crate) fn serves(&self, intent: &Intent) -> bool {
         let binding = &intent.question().binding;
         binding.server == self.server.name && binding.identity == self.server.identity
     }

@@ -7,10 +7,12 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 use yesgate_core::held::held_payload;
 use yesgate_core::id::IntentId;
-use yesgate_core::intent::{Awaited, Claim, DoneKind, Intent, ResultKind, Runner, State, StoredResult};
+use yesgate_core::intent::{
+    Awaited, Claim, DoneKind, Ground, Intent, ResultKind, Runner, State, StoredResult,
+};
 use yesgate_core::json::{Limits, parse_lenient};
 use yesgate_core::refusal::{Refusal, Why};
-use yesgate_ledger::LedgerError;
+use yesgate_ledger::{Filter, LedgerError};
 
 use crate::cancel::Cancel;
 use crate::errand::{Ways, own_meta};
@@ -224,6 +226,34 @@ impl Gate {
             Err(error) => tracing::error!(%error, "approved calls cannot be looked up: {error}"),
         }
         self.ledger.any_open(&self.server.name, &self.server.identity).await.unwrap_or(true)
+    }
+
+    /// Looks at every open question again, after the policy changed: what it would not ask like that any
+    /// more is void.
+    pub async fn reconsider(&self, ways: &dyn Ways) {
+        let open = match self.ledger.intents(Filter::Open).await {
+            Ok(open) => open,
+            Err(error) => {
+                tracing::error!(%error, "open questions cannot be looked at again: {error}");
+                return;
+            }
+        };
+        for intent in open.iter().filter(|intent| self.serves(intent)) {
+            // One whose server cannot be reached is looked at again when it is to run.
+            let Some(way) = ways.way(&intent.question().binding.caller).await else { continue };
+            let ground = match self.ground(&way, intent.question()).await {
+                Ok(Ground::Holds) | Err(_) => continue,
+                Ok(ground @ (Ground::ToolChanged | Ground::PolicyStricter)) => ground,
+            };
+            match self.ledger.update(intent.id(), move |intent, now| intent.void(ground, now)).await {
+                Ok(Some(Ok(()))) => {
+                    tracing::warn!(intent.id = %intent.id(), "a question is void: the policy became stricter");
+                }
+                // It was decided, or it runs.
+                Ok(Some(Err(_)) | None) => {}
+                Err(error) => tracing::error!(%error, "a question could not be voided: {error}"),
+            }
+        }
     }
 
     /// Whether the gateway that asked is another one that lives: its server is the one that the host

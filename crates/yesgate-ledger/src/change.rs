@@ -6,13 +6,16 @@
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 use yesgate_core::audit::AuditEvent;
-use yesgate_core::id::{BootId, IntentId};
+use yesgate_core::digest::ServerIdentity;
+use yesgate_core::id::{BootId, IntentId, ServerName};
 use yesgate_core::intent::{Intent, SlotKey};
+use yesgate_core::key::{BearerKeyHash, KeyRecord};
+use yesgate_core::policy::Pins;
 use yesgate_core::token::ConfirmTokenHash;
 
 use crate::error::LedgerError;
 
-/// Which intents a change is about.
+/// What a change is about.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
     /// None: it only writes something down.
@@ -27,6 +30,21 @@ pub(crate) enum Target {
     Due,
     /// Some of those that one process was running.
     RunningOf(BootId),
+    /// The open ones of one server, all of them, and what is pinned of its tools.
+    Server(ServerName, ServerIdentity),
+    /// No intent, but all bearer keys.
+    Keys,
+}
+
+/// What was loaded for a change; what its target does not name is empty.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The intents.
+    pub(crate) intents: Vec<Intent>,
+    /// What is pinned of a server's tools.
+    pub(crate) pins: Pins,
+    /// The bearer keys.
+    pub(crate) keys: Vec<KeyRecord>,
 }
 
 /// How many intents one change of many takes at most, so that others get their turn.
@@ -37,8 +55,29 @@ pub(crate) const CHUNK: u32 = 500;
 pub(crate) struct Effects {
     /// The intents, changed or not, and new ones.
     pub(crate) intents: Vec<Intent>,
+    /// What is stored besides.
+    pub(crate) writes: Vec<Write>,
     /// What happened besides.
     pub(crate) events: Vec<AuditEvent>,
+}
+
+/// Something to store that is no intent.
+#[derive(Debug)]
+pub(crate) enum Write {
+    /// A new bearer key. Its audit row comes with the same change.
+    Key(KeyRecord, BearerKeyHash),
+    /// A sealed secret, in place of an earlier one of that name.
+    Keep {
+        /// What it is kept under.
+        name: String,
+        /// The secret, sealed.
+        sealed: Vec<u8>,
+    },
+    /// No secret under that name any more.
+    Forget {
+        /// What it was kept under.
+        name: String,
+    },
 }
 
 /// A change that a store carries out.
@@ -47,7 +86,7 @@ pub(crate) trait Change: Send {
     fn target(&self) -> &Target;
 
     /// Does it, inside the transaction. Called once at most.
-    fn apply(&mut self, loaded: Vec<Intent>, now: Timestamp) -> Effects;
+    fn apply(&mut self, found: Found, now: Timestamp) -> Effects;
 
     /// Says whether nobody waits for it any more; then it need not be begun.
     fn is_abandoned(&self) -> bool;
@@ -67,7 +106,7 @@ pub(crate) struct ClosureChange<T, F> {
 impl<T, F> ClosureChange<T, F>
 where
     T: Send,
-    F: FnOnce(Vec<Intent>, Timestamp) -> (T, Effects) + Send,
+    F: FnOnce(Found, Timestamp) -> (T, Effects) + Send,
 {
     /// Makes the change and the place where its answer will arrive.
     pub(crate) fn new(target: Target, closure: F) -> (Self, oneshot::Receiver<Result<T, LedgerError>>) {
@@ -79,15 +118,15 @@ where
 impl<T, F> Change for ClosureChange<T, F>
 where
     T: Send,
-    F: FnOnce(Vec<Intent>, Timestamp) -> (T, Effects) + Send,
+    F: FnOnce(Found, Timestamp) -> (T, Effects) + Send,
 {
     fn target(&self) -> &Target {
         &self.target
     }
 
-    fn apply(&mut self, loaded: Vec<Intent>, now: Timestamp) -> Effects {
+    fn apply(&mut self, found: Found, now: Timestamp) -> Effects {
         let Some(closure) = self.closure.take() else { return Effects::default() };
-        let (returned, effects) = closure(loaded, now);
+        let (returned, effects) = closure(found, now);
         self.returned = Some(returned);
         effects
     }

@@ -1,6 +1,5 @@
 //! The door to the ledger.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,10 +10,10 @@ use yesgate_core::clock::Clock;
 use yesgate_core::digest::ServerIdentity;
 use yesgate_core::id::{BootId, IntentId, ServerName, ToolName};
 use yesgate_core::intent::{Intent, Slot, SlotKey};
-use yesgate_core::policy::Pin;
+use yesgate_core::policy::{Pin, Pins};
 use yesgate_core::token::ConfirmTokenHash;
 
-use crate::change::{ClosureChange, Effects, Target};
+use crate::change::{ClosureChange, Effects, Found, Target};
 use crate::changes::Changes;
 use crate::error::LedgerError;
 use crate::filter::Filter;
@@ -123,10 +122,10 @@ impl Ledger {
         T: Send + 'static,
         F: FnOnce(&mut Slot, Timestamp) -> T + Send + 'static,
     {
-        self.change(Target::Slot(key), move |loaded, now| {
-            let mut slot = Slot::new(loaded);
+        self.change(Target::Slot(key), move |found, now| {
+            let mut slot = Slot::new(found.intents);
             let returned = closure(&mut slot, now);
-            (returned, Effects { intents: slot.into_intents(), events: Vec::new() })
+            (returned, Effects { intents: slot.into_intents(), ..Effects::default() })
         })
         .await
     }
@@ -136,11 +135,11 @@ impl Ledger {
     /// # Errors
     /// When the row is not durable.
     pub async fn record(&self, event: AuditEvent) -> Result<(), LedgerError> {
-        self.change(Target::Nothing, move |_, _| ((), Effects { intents: Vec::new(), events: vec![event] }))
-            .await
+        let events = vec![event];
+        self.change(Target::Nothing, move |_, _| ((), Effects { events, ..Effects::default() })).await
     }
 
-    /// Gives one definition of a tool its class, by a human's word; an earlier pin of it is over.
+    /// Accepts one definition of a tool, with a class or as it is; an earlier pin of it is over.
     ///
     /// # Errors
     /// When the pin is not durable.
@@ -163,11 +162,11 @@ impl Ledger {
         .await
     }
 
-    /// Lists the reviewed tools of one server.
+    /// What is known of the tools of one server.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn pins(&self, server: &ServerName) -> Result<BTreeMap<ToolName, Pin>, LedgerError> {
+    pub async fn pins(&self, server: &ServerName) -> Result<Pins, LedgerError> {
         self.store.pins(server.clone()).await
     }
 
@@ -247,7 +246,7 @@ impl Ledger {
         self.store.audit_last(count).await
     }
 
-    /// Checks that the audit trail is whole, and that every intent and pin is what it says.
+    /// Checks that the audit trail is whole, and that every intent, pin and key is what it says.
     ///
     /// Whoever may write the file can also write a new trail that fits; to notice that, keep
     /// [`VerifyReport::head`] elsewhere.
@@ -305,10 +304,10 @@ impl Ledger {
         let mut total = 0;
         loop {
             let done = self
-                .change(target.clone(), move |mut intents, now| {
+                .change(target.clone(), move |Found { mut intents, .. }, now| {
                     let done =
                         intents.iter_mut().filter_map(|intent| change(intent, now).then_some(())).count();
-                    (done, Effects { intents, events: Vec::new() })
+                    (done, Effects { intents, ..Effects::default() })
                 })
                 .await?;
             total += done;
@@ -323,21 +322,27 @@ impl Ledger {
         T: Send + 'static,
         F: FnOnce(&mut Intent, Timestamp) -> T + Send + 'static,
     {
-        self.change(target, move |mut loaded, now| {
-            let returned = loaded.first_mut().map(|intent| closure(intent, now));
-            (returned, Effects { intents: loaded, events: Vec::new() })
+        self.change(target, move |Found { mut intents, .. }, now| {
+            let returned = intents.first_mut().map(|intent| closure(intent, now));
+            (returned, Effects { intents, ..Effects::default() })
         })
         .await
     }
 
-    async fn change<T, F>(&self, target: Target, closure: F) -> Result<T, LedgerError>
+    /// Hands a change to the store, and waits until it is durable.
+    pub(crate) async fn change<T, F>(&self, target: Target, closure: F) -> Result<T, LedgerError>
     where
         T: Send + 'static,
-        F: FnOnce(Vec<Intent>, Timestamp) -> (T, Effects) + Send + 'static,
+        F: FnOnce(Found, Timestamp) -> (T, Effects) + Send + 'static,
     {
         let (change, answer) = ClosureChange::new(target, closure);
         self.store.submit(Box::new(change)).await?;
         answer.await.map_err(|_| LedgerError::Closed)?
+    }
+
+    /// What holds it all.
+    pub(crate) fn store(&self) -> &Sqlite {
+        &self.store
     }
 }
 

@@ -7,6 +7,7 @@
 //!   on the same file, or a turned clock.
 //! - An error means that nothing was changed as far as the caller may rely on it: what the closure
 //!   returned is dropped, so nothing runs.
+//! - A bearer key is here as its hash only, a kept secret as somebody else sealed it.
 //! - Nothing of the store that is used can be seen from outside; another one can join.
 
 mod boots;
@@ -14,8 +15,11 @@ mod change;
 mod changes;
 mod error;
 mod filter;
+mod kept;
+mod keys;
 mod ledger;
 mod report;
+mod sight;
 mod sqlite;
 mod told;
 
@@ -24,3 +28,4 @@ pub use self::error::LedgerError;
 pub use self::filter::Filter;
 pub use self::ledger::{Ledger, Swept};
 pub use self::report::{AuditRow, Fault, VerifyReport};
+pub use self::sight::Sighted;

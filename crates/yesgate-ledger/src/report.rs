@@ -4,7 +4,7 @@ use std::fmt;
 
 use yesgate_core::audit::AuditEntry;
 use yesgate_core::digest::Digest;
-use yesgate_core::id::{IntentId, ServerName, ToolName};
+use yesgate_core::id::{IntentId, KeyId, ServerName, ToolName};
 
 use crate::error::LedgerError;
 
@@ -113,6 +113,16 @@ pub enum Fault {
         /// The tool.
         tool: ToolName,
     },
+    /// Whether a server was used before is not what was written down.
+    FirstUseDiffers {
+        /// The server.
+        server: ServerName,
+    },
+    /// A stored key is not the one that was written down, or is none that was.
+    KeyDiffers {
+        /// The key.
+        id: KeyId,
+    },
 }
 
 impl fmt::Display for Fault {
@@ -143,6 +153,10 @@ impl fmt::Display for Fault {
             Self::PinDiffers { server, tool } => {
                 write!(f, "the pin of `{server}/{tool}` is not the one in the audit trail")
             }
+            Self::FirstUseDiffers { server } => {
+                write!(f, "the first use of `{server}` is not the one in the audit trail")
+            }
+            Self::KeyDiffers { id } => write!(f, "the key `{id}` is not the one in the audit trail"),
         }
     }
 }

@@ -6,6 +6,7 @@
 mod connection;
 mod fault;
 mod file;
+mod keys;
 mod queries;
 mod rows;
 mod schema;
@@ -13,7 +14,7 @@ mod verify;
 mod watcher;
 mod writer;
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -21,11 +22,13 @@ use std::thread::{self, JoinHandle};
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
+use yesgate_core::caller::Caller;
 use yesgate_core::clock::Clock;
 use yesgate_core::digest::ServerIdentity;
-use yesgate_core::id::{BootId, IntentId, ServerName, ToolName};
+use yesgate_core::id::{BootId, IntentId, ServerName};
 use yesgate_core::intent::Intent;
-use yesgate_core::policy::Pin;
+use yesgate_core::key::{BearerKeyHash, KeyRecord};
+use yesgate_core::policy::Pins;
 
 use self::fault::Fault;
 use self::writer::{Job, Writer};
@@ -153,8 +156,30 @@ impl Sqlite {
         self.read(queries::running_boots).await
     }
 
-    pub(crate) async fn pins(&self, server: ServerName) -> Result<BTreeMap<ToolName, Pin>, LedgerError> {
-        self.read(move |connection| queries::pins(connection, &server)).await
+    pub(crate) async fn pins(&self, server: ServerName) -> Result<Pins, LedgerError> {
+        self.read(move |connection| {
+            let snapshot = connection.unchecked_transaction()?;
+            let pins = queries::pins(&snapshot, &server)?;
+            snapshot.finish()?;
+            Ok(pins)
+        })
+        .await
+    }
+
+    pub(crate) async fn keys(&self) -> Result<Vec<KeyRecord>, LedgerError> {
+        self.read(keys::all).await
+    }
+
+    pub(crate) async fn key(&self, hash: BearerKeyHash) -> Result<Option<KeyRecord>, LedgerError> {
+        self.read(move |connection| keys::by_hash(connection, &hash)).await
+    }
+
+    pub(crate) async fn live_keys(&self) -> Result<HashMap<BearerKeyHash, Caller>, LedgerError> {
+        self.read(keys::live).await
+    }
+
+    pub(crate) async fn kept(&self, name: String) -> Result<Option<Vec<u8>>, LedgerError> {
+        self.read(move |connection| keys::kept(connection, &name)).await
     }
 
     pub(crate) async fn audit(&self, from: u64, limit: u32) -> Result<Vec<AuditRow>, LedgerError> {

@@ -68,7 +68,10 @@ impl Told {
             | AuditEvent::HandedOver
             | AuditEvent::LateAnswer { .. }
             | AuditEvent::Refused { .. }
-            | AuditEvent::Pinned { .. } => {}
+            | AuditEvent::FirstUse { .. }
+            | AuditEvent::Pinned { .. }
+            | AuditEvent::KeyAdded { .. }
+            | AuditEvent::KeyRevoked { .. } => {}
         }
         if !keeps_yes(told.state) {
             told.yes = None;
@@ -105,7 +108,12 @@ fn step(event: &AuditEvent) -> Result<Option<Event>, Impossible> {
         AuditEvent::Cancelled { .. } => Ok(Some(Event::Cancel)),
         AuditEvent::TokenIssued | AuditEvent::HandedOver | AuditEvent::LateAnswer { .. } => Ok(None),
         // These belong to no intent, or only to its beginning.
-        AuditEvent::Opened { .. } | AuditEvent::Refused { .. } | AuditEvent::Pinned { .. } => Err(Impossible),
+        AuditEvent::Opened { .. }
+        | AuditEvent::Refused { .. }
+        | AuditEvent::FirstUse { .. }
+        | AuditEvent::Pinned { .. }
+        | AuditEvent::KeyAdded { .. }
+        | AuditEvent::KeyRevoked { .. } => Err(Impossible),
     }
 }
 

@@ -28,6 +28,8 @@
 #![expect(clippy::needless_pass_by_value, reason = "tests write `json!` as an argument")]
 
 pub mod answer;
+pub mod conformance;
+pub mod conformance_client;
 pub mod history;
 pub mod host;
 pub mod mock_server;

@@ -1,9 +1,11 @@
 //! The words of the command line.
 
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use yesgate_core::id::{ClientId, KeyName, OrgId, PrincipalId};
 
 /// A consent gateway for MCP.
 ///
@@ -31,6 +33,8 @@ allowed) · 4 not found · 5 a check found a problem. `wrap` ends with the serve
 pub(crate) enum Command {
     /// Put the gate in front of an MCP server (this is what goes into the host's configuration)
     Wrap(WrapArgs),
+    /// Put the gate in front of all configured servers, at one HTTP endpoint
+    Serve(ServeArgs),
     /// List the questions that wait for an answer
     Pending,
     /// Show one question, whole
@@ -43,6 +47,9 @@ pub(crate) enum Command {
     Resolve(ResolveArgs),
     /// Show what each tool of a server may do, and which of them ask
     Tools(ToolsArgs),
+    /// Make, list and revoke the keys with which clients say who is calling over HTTP
+    #[command(subcommand)]
+    Keys(KeysCommand),
     /// Check and explain the policy
     #[command(subcommand)]
     Policy(PolicyCommand),
@@ -75,6 +82,19 @@ pub(crate) struct WrapArgs {
     /// The server's command
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ServeArgs {
+    /// Where to listen [default: `listen` in the configuration, else 127.0.0.1:8787]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// Serve one client over stdin and stdout instead
+    #[arg(long, conflicts_with = "listen")]
+    pub(crate) stdio: bool,
+    /// With --stdio: only this server, with its names unchanged
+    #[arg(long, requires = "stdio", value_name = "SERVER")]
+    pub(crate) only: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -132,6 +152,59 @@ pub(crate) struct ToolsArgs {
 pub(crate) enum ToolsCommand {
     /// Go through the suggested classes of a server's tools, and pin what you accept
     Review(ReviewArgs),
+    /// Accept tools that are new or changed, as the server describes them now
+    ///
+    /// The tools that a server has when it is first used are known. One that comes or changes later counts
+    /// as dangerous until it is accepted here (its server's own words then give its class, as far as they are
+    /// believed) or gets a class by `tools review`. With neither TOOL nor --all it only lists what waits.
+    Accept(AcceptArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AcceptArgs {
+    /// The server
+    pub(crate) server: String,
+    /// The tools to accept
+    #[arg(value_name = "TOOL", conflicts_with = "all")]
+    pub(crate) tools: Vec<String>,
+    /// Accept every tool that is new or changed
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Make a key, and print it this once
+    ///
+    /// The key goes to stdout and nothing else does, so it can be piped to where it is kept; only its hash is
+    /// stored. A client sends it with every request: `Authorization: Bearer KEY`.
+    Add(KeysAddArgs),
+    /// List the keys, never the keys themselves
+    List,
+    /// Take a key back; it counts no more from the next request on
+    Revoke(KeysRevokeArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct KeysAddArgs {
+    /// The user on whose behalf calls with this key are made
+    #[arg(long)]
+    pub(crate) user: PrincipalId,
+    /// The user's organisation
+    #[arg(long, default_value = "local")]
+    pub(crate) org: OrgId,
+    /// The program that will send it; questions of one program are not answered for another
+    #[arg(long, value_name = "NAME", default_value = "key")]
+    pub(crate) client: ClientId,
+    /// What the key is called in lists [default: the user]
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) name: Option<KeyName>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct KeysRevokeArgs {
+    /// The key's id, `key_…`
+    pub(crate) id: String,
 }
 
 #[derive(Args, Debug)]

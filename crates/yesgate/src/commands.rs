@@ -1,13 +1,16 @@
 //! One file per command.
 
+mod accept;
 mod approve;
 mod audit;
 mod demo;
 mod doctor;
 mod help;
+mod keys;
 mod policy;
 mod questions;
 mod review;
+mod serve;
 mod tools;
 mod wrap;
 
@@ -34,7 +37,12 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
 }
 
 fn run_async(cli: Cli) -> anyhow::Result<Done> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut builder = match &cli.command {
+        // Many clients: every core is of use.
+        Command::Serve(args) if !args.stdio => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    let runtime = builder.enable_all().build()?;
     let done = runtime.block_on(dispatch(cli));
     // A host that keeps our stdin open must not keep us alive.
     runtime.shutdown_background();
@@ -45,6 +53,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
     let load = || Settings::load(cli.home.clone(), cli.config.clone());
     match cli.command {
         Command::Wrap(args) => wrap::run(&load()?, args).await,
+        Command::Serve(args) => serve::run(load()?, args).await,
         Command::Pending => questions::pending(&load()?, cli.json).await,
         Command::Show(args) => questions::show(&load()?, &args.id, cli.json).await,
         Command::Approve(args) => approve::approve(&load()?, &args, cli.json).await,
@@ -52,8 +61,10 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
         Command::Resolve(args) => approve::resolve(&load()?, &args, cli.json).await,
         Command::Tools(args) => match args.review {
             Some(ToolsCommand::Review(review)) => review::run(&load()?, &review, cli.json).await,
+            Some(ToolsCommand::Accept(accept)) => accept::run(&load()?, &accept, cli.json).await,
             None => tools::run(&load()?, args.server.as_deref(), &args.command, cli.json).await,
         },
+        Command::Keys(command) => keys::run(&load()?, command, cli.json).await,
         Command::Policy(command) => policy::run(&load()?, &command, cli.json).await,
         Command::Audit(AuditCommand::Verify) => audit::verify(&load()?, cli.json).await,
         Command::Audit(AuditCommand::List(args)) => audit::list(&load()?, args.last, cli.json).await,
@@ -63,4 +74,9 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
         Command::MarkdownHelp => help::markdown(),
         Command::Guard(_) => Ok(Done::Ok),
     }
+}
+
+/// Who is at the command line, as far as that can be told.
+fn by_this_account() -> String {
+    format!("account {} at the command line", rustix::process::getuid().as_raw())
 }

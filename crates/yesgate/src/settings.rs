@@ -51,7 +51,8 @@ pub(crate) fn now() -> Timestamp {
     SystemClock.now()
 }
 
-fn read_config(path: &Path) -> anyhow::Result<Config> {
+/// Reads a configuration; an error says where and why.
+pub(crate) fn read_config(path: &Path) -> anyhow::Result<Config> {
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("the configuration `{}` cannot be read", path.display()))?;
     Config::parse(&text).map_err(|error| {

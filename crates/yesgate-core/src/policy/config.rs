@@ -1,14 +1,23 @@
 //! `yesgate.toml` as a whole.
 
+pub(super) mod address;
+pub(super) mod limits;
+pub(super) mod prefix;
+pub(super) mod remote;
+pub(super) mod serve;
+pub(super) mod server;
+pub(super) mod variables;
+
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::serve::{ServeConfig, TelemetryConfig};
+use self::server::ServerConfig;
 use super::error::ConfigError;
 use super::example::Example;
 use super::profile::{Defaults, LONGEST_HOLD, Profile};
 use super::reader::{Entry, Section, Source, shown};
 use super::rule::{Rule, Then};
-use super::{Cover, Lint, Otherwise, Policy, RULE_KEYS, SERVER_KEYS, TIME_KEYS, TOP_KEYS, TokenErrors};
-use crate::class::Trust;
+use super::{Cover, Lint, Otherwise, Policy, RULE_KEYS, TIME_KEYS, TOP_KEYS, TokenErrors};
 use crate::id::ServerName;
 use crate::mode::Mode;
 use crate::token::TokenPrefix;
@@ -20,28 +29,12 @@ pub struct Config {
     pub policy: Policy,
     /// The servers behind the gateway, by the operator's names.
     pub servers: BTreeMap<ServerName, ServerConfig>,
+    /// How clients of `yesgate serve` are met.
+    pub serve: ServeConfig,
+    /// What is measured, and who is told.
+    pub telemetry: TelemetryConfig,
     /// How many examples were tried, and held.
     pub examples: usize,
-}
-
-/// One server behind the gateway.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ServerConfig {
-    /// The program and its arguments.
-    pub command: Vec<String>,
-    /// Whether the operator believes what the server says of its own tools.
-    pub trusted: Option<bool>,
-}
-
-impl ServerConfig {
-    /// How far the server is believed: as the operator wrote, else as the way it was started suggests.
-    pub const fn trust(&self, unless_written: Trust) -> Trust {
-        match self.trusted {
-            Some(true) => Trust::Full,
-            Some(false) => Trust::None,
-            None => unless_written,
-        }
-    }
 }
 
 impl Config {
@@ -53,8 +46,11 @@ impl Config {
         let source = Source::new(text);
         let document = source.parse()?;
         let top = Section::open(source, document.get_ref(), 0, &TOP_KEYS)?;
-        let servers =
-            top.entry("servers").map_or_else(|| Ok(BTreeMap::new()), |servers| parse_servers(&servers))?;
+        let servers = top
+            .entry("servers")
+            .map_or_else(|| Ok(BTreeMap::new()), |servers| server::parse_all(&servers))?;
+        let serve = top.entry("serve").map(|serve| ServeConfig::parse(&serve, &servers)).transpose()?;
+        let telemetry = top.entry("telemetry").map(|entry| TelemetryConfig::parse(&entry)).transpose()?;
         let mut policy = parse_settings(&top)?;
         let mut examples = Vec::new();
         if let Some(rules) = top.entry("rules") {
@@ -70,7 +66,13 @@ impl Config {
         for example in &examples {
             example.try_on(&policy)?;
         }
-        Ok(Self { policy, servers, examples: examples.len() })
+        Ok(Self {
+            policy,
+            servers,
+            serve: serve.unwrap_or_default(),
+            telemetry: telemetry.unwrap_or_default(),
+            examples: examples.len(),
+        })
     }
 
     /// What is allowed but probably not meant, in the rules and between rules and servers.
@@ -81,28 +83,6 @@ impl Config {
         lints.sort_by_key(Lint::line);
         lints
     }
-}
-
-fn parse_servers(entry: &Entry<'_>) -> Result<BTreeMap<ServerName, ServerConfig>, ConfigError> {
-    let mut servers = BTreeMap::new();
-    for entry in entry.named_entries()? {
-        let name: ServerName = entry.name().parse().map_err(|error| entry.error(format!("{error}")))?;
-        let section = entry.section(&SERVER_KEYS)?;
-        let command = section.required("command")?;
-        let words = command
-            .items()?
-            .iter()
-            .map(|word| word.text().map(str::to_owned))
-            .collect::<Result<Vec<_>, _>>()?;
-        if words.first().is_none_or(|program| program.trim().is_empty()) {
-            return Err(command
-                .error("`command` names no program")
-                .with_hint("write [\"program\", \"argument\", …]"));
-        }
-        let trusted = section.entry("trusted").map(|trusted| trusted.boolean()).transpose()?;
-        servers.insert(name, ServerConfig { command: words, trusted });
-    }
-    Ok(servers)
 }
 
 fn parse_settings(top: &Section<'_>) -> Result<Policy, ConfigError> {

@@ -79,7 +79,7 @@ impl Policy {
         look: &mut dyn FnMut(&Rule, RuleOutcome),
     ) -> Judged {
         let binding = &call.binding;
-        let classified = self.classify(&binding.server, facts.definition, facts.trust, facts.pin);
+        let classified = self.classify(&binding.server, facts.definition, facts.trust, facts.known);
         let refuse = |mode, classified, why: Refusal| Judged {
             mode,
             classified,

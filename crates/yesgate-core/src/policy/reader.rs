@@ -1,5 +1,7 @@
 //! Reads TOML strictly: every key is known, every value has its type, every error has its place.
 
+mod values;
+
 use jiff::SignedDuration;
 use serde_json::{Map, Number, Value};
 use toml::Spanned;
@@ -200,14 +202,16 @@ impl<'a> Entry<'a> {
         Section::open(self.source, self.table()?, self.value.span().start, keys)
     }
 
-    /// A table whose keys somebody else chose.
+    /// A table whose keys somebody else chose, in the order of the text.
     pub(super) fn named_entries(&self) -> Result<Vec<Self>, ConfigError> {
         let entries = self.table()?.iter().map(|(key, value)| Entry {
             source: self.source,
             name: key.get_ref(),
             value,
         });
-        Ok(entries.collect())
+        let mut entries: Vec<Self> = entries.collect();
+        entries.sort_by_key(|entry| entry.value.span().start);
+        Ok(entries)
     }
 
     /// The key it stands under.

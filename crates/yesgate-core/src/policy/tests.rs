@@ -9,13 +9,15 @@ mod glob;
 mod lookup;
 mod matrix;
 mod properties;
+mod serve;
+mod servers;
 mod spend;
 mod two_key;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Config, Facts, Pin, Policy, Trace};
+use super::{Config, Facts, Known, Pin, Policy, Trace};
 use crate::assurance::Assurance;
 use crate::call::{CallKey, Presented, ToolCall, WishedChannel};
 use crate::class::Trust;
@@ -134,7 +136,7 @@ impl Scene {
         Facts {
             definition,
             trust: self.trust,
-            pin: self.pin.as_ref(),
+            known: self.pin.as_ref().map_or(Known::FirstUse, Known::Pinned),
             mode: self.mode,
             switch: self.switch,
             reach: self.reach,

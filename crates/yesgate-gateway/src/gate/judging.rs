@@ -1,6 +1,9 @@
-//! Judging one call: by the tool as the server describes it, by what humans reviewed, by the policy.
+//! Judging one call: by the tool as the server describes it, by what is pinned of it, by the policy.
+//!
+//! INVARIANT: the ledger has been told of the whole list of tools before a call is judged by it, once
+//! for each list that differs from the last. So the first use is written down, what came later is
+//! known to be new or changed, and questions about a tool that changed are void (X5).
 
-use std::collections::HashMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -9,15 +12,15 @@ use tokio::time::Instant;
 use yesgate_core::call::{CallRequest, Presented, ToolCall};
 use yesgate_core::caller::Caller;
 use yesgate_core::definition::ToolDefinition;
-use yesgate_core::digest::Binding;
+use yesgate_core::digest::{Binding, Digest};
 use yesgate_core::id::ToolName;
 use yesgate_core::intent::Ground;
 use yesgate_core::json::CanonicalJson;
 use yesgate_core::mode::Mode;
-use yesgate_core::policy::{Facts, Needs, Pin};
+use yesgate_core::policy::{Facts, Needs, Pins};
 use yesgate_core::refusal::{Refusal, Why};
 use yesgate_core::verdict::{Question, Verdict};
-use yesgate_ledger::LedgerError;
+use yesgate_ledger::{LedgerError, Sighted};
 
 use super::Gate;
 use crate::book::Unreadable;
@@ -25,11 +28,20 @@ use crate::look_up::NoState;
 use crate::offer::Offer;
 use crate::upstream::Upstream;
 
-/// The classes that humans gave to the server's tools, and when they were last read.
+/// What is pinned of the server's tools, and when that was last read.
 #[derive(Debug)]
 pub(super) struct Reviewed {
-    pub(super) pins: Arc<HashMap<ToolName, Pin>>,
-    pub(super) read: Instant,
+    pins: Arc<Pins>,
+    read: Instant,
+    /// The list of tools that the ledger was last told of.
+    sighted: Option<Digest>,
+}
+
+impl Reviewed {
+    /// Nothing has been read yet.
+    pub(super) fn unread() -> Self {
+        Self { pins: Arc::default(), read: Instant::now(), sighted: None }
+    }
 }
 
 impl Gate {
@@ -60,13 +72,13 @@ impl Gate {
         call: ToolCall,
         presented: &Presented,
         definition: &ToolDefinition,
-        pins: &HashMap<ToolName, Pin>,
+        pins: &Pins,
         state: Option<&Value>,
     ) -> Verdict {
         let facts = Facts {
             definition,
             trust: self.server.trust,
-            pin: pins.get(&definition.name),
+            known: pins.known(&definition.name),
             mode: None,
             switch: self.setting.switch,
             reach: self.setting.reach,
@@ -86,7 +98,9 @@ impl Gate {
         if !way.book.is_complete() {
             way.book.refresh(way).await?;
         }
-        Ok(way.book.definition(&name))
+        let definition = way.book.definition(&name);
+        self.sight(way).await;
+        Ok(definition)
     }
 
     /// The tool as the server describes it right now.
@@ -96,7 +110,50 @@ impl Gate {
         name: &ToolName,
     ) -> Result<Option<Arc<ToolDefinition>>, Unreadable> {
         way.book.refresh(way).await?;
-        Ok(way.book.definition(name))
+        let definition = way.book.definition(name);
+        self.sight(way).await;
+        Ok(definition)
+    }
+
+    /// Tells the ledger which tools the server has, unless it knows.
+    ///
+    /// Where that fails, it is tried again with the next call. Until then nothing passes that would
+    /// not pass otherwise: calls are judged by what was pinned before, and a yes to a tool that
+    /// changed is found out when it is spent.
+    pub(crate) async fn sight(&self, way: &Upstream) {
+        let Some(listing) = way.book.listing() else { return };
+        if self.reviewed().sighted == Some(listing.digest) {
+            return;
+        }
+        let told = self.ledger.sight(&self.server.name, &self.server.identity, listing.tools.to_vec()).await;
+        match told {
+            Ok(sighted) => self.report(&sighted),
+            Err(error) => {
+                tracing::error!(server.name = %self.server.name, %error, "the tools could not be written down: {error}");
+                return;
+            }
+        }
+        // Without fresh pins it has to be looked at again.
+        if self.reload_pins().await.is_ok() {
+            self.reviewed().sighted = Some(listing.digest);
+        }
+    }
+
+    fn report(&self, sighted: &Sighted) {
+        let server = &self.server.name;
+        let names = |tools: &[ToolName]| tools.iter().map(ToolName::as_str).collect::<Vec<_>>().join(", ");
+        for (what, tools) in [("new", &sighted.new), ("changed", &sighted.changed)] {
+            if !tools.is_empty() {
+                let names = names(tools);
+                tracing::warn!(
+                    server.name = %server,
+                    "{what} tools count as dangerous until `yesgate tools accept {server}`: {names}"
+                );
+            }
+        }
+        for id in &sighted.voided {
+            tracing::warn!(server.name = %server, intent.id = %id, "a question is void: its tool changed");
+        }
     }
 
     pub(super) fn call(
@@ -150,7 +207,7 @@ impl Gate {
             &self.server.name,
             definition,
             self.server.trust,
-            self.pins().get(&definition.name),
+            self.pins().known(&definition.name),
         );
         match policy.needs(&self.server.name, definition, self.server.trust, classified.class) {
             Needs::Nothing => Offer::Plain,
@@ -160,7 +217,7 @@ impl Gate {
         }
     }
 
-    pub(crate) fn pins(&self) -> Arc<HashMap<ToolName, Pin>> {
+    pub(crate) fn pins(&self) -> Arc<Pins> {
         Arc::clone(&self.reviewed().pins)
     }
 
@@ -168,17 +225,18 @@ impl Gate {
         self.pins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the reviewed classes again, and says whether they changed.
+    /// Reads the pins again, and says whether they changed.
     pub(super) async fn reload_pins(&self) -> Result<bool, LedgerError> {
-        let fresh: HashMap<ToolName, Pin> = self.ledger.pins(&self.server.name).await?.into_iter().collect();
+        let fresh = self.ledger.pins(&self.server.name).await?;
         let mut reviewed = self.reviewed();
         let changed = *reviewed.pins != fresh;
-        *reviewed = Reviewed { pins: Arc::new(fresh), read: Instant::now() };
+        reviewed.pins = Arc::new(fresh);
+        reviewed.read = Instant::now();
         Ok(changed)
     }
 }
 
-/// How long reviewed classes pass for fresh: a human who became stricter is heard within this time.
+/// How long pins pass for fresh: a human who became stricter is heard within this time.
 const FRESH: Duration = Duration::from_secs(1);
 
 pub(super) fn no_state() -> Refusal {

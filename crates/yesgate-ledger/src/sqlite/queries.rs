@@ -1,13 +1,13 @@
 //! What is looked up without changing anything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, params};
 use yesgate_core::class::Class;
 use yesgate_core::digest::{DefinitionDigest, Digest, ServerIdentity};
 use yesgate_core::id::{BootId, IntentId, ServerName, ToolName};
 use yesgate_core::intent::Intent;
-use yesgate_core::policy::Pin;
+use yesgate_core::policy::{Pin, Pins, Usage};
 
 use super::fault::Fault;
 use super::rows;
@@ -65,9 +65,21 @@ pub(super) fn running_boots(connection: &Connection) -> Result<Vec<BootId>, Faul
     texts.map(|text: rusqlite::Result<String>| parse(&text?)).collect()
 }
 
-pub(super) fn pins(connection: &Connection, server: &ServerName) -> Result<BTreeMap<ToolName, Pin>, Fault> {
+/// What is known of a server's tools. Two look-ups that have to be of one moment: to be called inside a
+/// transaction.
+pub(super) fn pins(connection: &Connection, server: &ServerName) -> Result<Pins, Fault> {
+    let in_use = connection
+        .prepare_cached("SELECT count(*) FROM server_in_use WHERE server = ?1")?
+        .query_row([server.as_str()], |row| row.get::<_, i64>(0))?;
+    let usage = if in_use == 0 { Usage::Unused } else { Usage::InUse };
     let pins = some_pins(connection, "WHERE server = ?1", [server.as_str()])?;
-    Ok(pins.into_iter().map(|((_, tool), pin)| (tool, pin)).collect())
+    Ok(Pins::new(usage, pins.into_iter().map(|((_, tool), pin)| (tool, pin)).collect()))
+}
+
+pub(super) fn servers_in_use(connection: &Connection) -> Result<BTreeSet<ServerName>, Fault> {
+    let mut statement = connection.prepare_cached("SELECT server FROM server_in_use")?;
+    let texts = statement.query_map([], |row| row.get(0))?;
+    texts.map(|text: rusqlite::Result<String>| parse(&text?)).collect()
 }
 
 pub(super) fn all_pins(connection: &Connection) -> Result<BTreeMap<(ServerName, ToolName), Pin>, Fault> {
@@ -84,9 +96,10 @@ fn some_pins(
     let mut rows = statement.query(parameters)?;
     let mut pins = BTreeMap::new();
     while let Some(row) = rows.next()? {
-        let (server, tool, class): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(3)?);
+        let (server, tool): (String, String) = (row.get(0)?, row.get(1)?);
         let definition = DefinitionDigest(Digest::rehydrate(row.get(2)?));
-        pins.insert((parse(&server)?, parse(&tool)?), Pin { definition, class: self::class(&class)? });
+        let class = row.get::<_, Option<String>>(3)?.as_deref().map(self::class).transpose()?;
+        pins.insert((parse(&server)?, parse(&tool)?), Pin { definition, class });
     }
     Ok(pins)
 }
@@ -127,7 +140,9 @@ fn ids(
     texts.map(|text: rusqlite::Result<String>| parse(&text?)).collect()
 }
 
-fn parse<T: std::str::FromStr<Err = yesgate_core::id::ParseIdError>>(text: &str) -> Result<T, Fault> {
+pub(super) fn parse<T: std::str::FromStr<Err = yesgate_core::id::ParseIdError>>(
+    text: &str,
+) -> Result<T, Fault> {
     text.parse().map_err(|error: T::Err| LedgerError::Damaged(error.to_string()).into())
 }
 

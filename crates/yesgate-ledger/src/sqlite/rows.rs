@@ -19,7 +19,7 @@ pub(super) struct Loaded {
 /// Loads the intents that a change is about.
 pub(super) fn load(connection: &Connection, target: &Target, now: Timestamp) -> Result<Vec<Loaded>, Fault> {
     match target {
-        Target::Nothing => Ok(Vec::new()),
+        Target::Nothing | Target::Keys => Ok(Vec::new()),
         Target::Intent(id) => select(connection, "id = ?1", [id.as_str()]),
         Target::Token(hash) => select(connection, "token_hash = ?1", [hash.0.as_bytes()]),
         Target::Slot(slot) => {
@@ -33,6 +33,10 @@ pub(super) fn load(connection: &Connection, target: &Target, now: Timestamp) -> 
         }
         Target::RunningOf(boot) => {
             select(connection, "state = 'running' AND boot = ?1 LIMIT ?2", params![boot.as_str(), CHUNK])
+        }
+        Target::Server(server, identity) => {
+            let open = "state IN ('pending', 'approved') AND server = ?1 AND identity = ?2 ORDER BY number";
+            select(connection, open, params![server.as_str(), identity.0.as_bytes()])
         }
     }
 }

@@ -46,7 +46,7 @@ fn is_foreign(connection: &Connection, version: i64) -> Result<bool, Fault> {
 const APPLICATION_ID: i64 = 0x5945_5347;
 
 /// The n-th one makes schema n + 1 of schema n. Never change one that was released.
-const MIGRATIONS: [&str; 1] = [
+const MIGRATIONS: [&str; 2] = [
     // Times are nanoseconds since 1970. The columns of `intent` are there to be searched; the body
     // is the intent. `matters_until` says how long an intent is part of its slot.
     "CREATE TABLE intent (
@@ -102,4 +102,35 @@ const MIGRATIONS: [&str; 1] = [
          time     INTEGER NOT NULL
      ) STRICT;
      INSERT INTO head (only, sequence, hash, time) VALUES (1, 0, zeroblob(32), 0);",
+    // A pin without a class is a definition that was accepted as it is. Servers that were reviewed
+    // under schema 1 are not in use yet: their next list of tools is their first.
+    "CREATE TABLE pin_of_2 (
+         server     TEXT NOT NULL,
+         tool       TEXT NOT NULL,
+         definition BLOB NOT NULL,
+         class      TEXT,
+         PRIMARY KEY (server, tool)
+     ) STRICT, WITHOUT ROWID;
+     INSERT INTO pin_of_2 SELECT server, tool, definition, class FROM pin;
+     DROP TABLE pin;
+     ALTER TABLE pin_of_2 RENAME TO pin;
+
+     CREATE TABLE server_in_use (server TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+
+     CREATE TABLE bearer_key (
+         id         TEXT    PRIMARY KEY,
+         hash       BLOB    NOT NULL UNIQUE,
+         name       TEXT    NOT NULL,
+         org        TEXT    NOT NULL,
+         principal  TEXT    NOT NULL,
+         client     TEXT    NOT NULL,
+         created_at INTEGER NOT NULL,
+         revoked_at INTEGER
+     ) STRICT, WITHOUT ROWID;
+
+     -- Sealed by whoever keeps them.
+     CREATE TABLE kept (
+         name   TEXT PRIMARY KEY,
+         sealed BLOB NOT NULL
+     ) STRICT, WITHOUT ROWID;",
 ];

@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 use yesgate_core::audit::{AuditEntry, AuditEvent, GENESIS, chain};
+use yesgate_core::caller::Caller;
 use yesgate_core::digest::Digest;
-use yesgate_core::id::{IntentId, ServerName, ToolName};
+use yesgate_core::id::{IntentId, KeyId, KeyName, ServerName, ToolName};
+use yesgate_core::key::{BearerKeyHash, KeyRecord};
 use yesgate_core::policy::Pin;
 
 use super::fault::Fault as StoreFault;
-use super::queries;
 use super::rows::{self, Head, Loaded};
+use super::{keys, queries};
 use crate::report::{Fault, VerifyReport};
 use crate::told::Told;
 
@@ -22,6 +25,7 @@ pub(super) fn verify(connection: &Connection) -> Result<VerifyReport, StoreFault
     trail.read(&snapshot, &mut report)?;
     trail.compare_intents(&snapshot, &mut report)?;
     trail.compare_pins(&snapshot, &mut report)?;
+    trail.compare_keys(&snapshot, &mut report)?;
     snapshot.finish()?;
     Ok(report)
 }
@@ -30,7 +34,30 @@ pub(super) fn verify(connection: &Connection) -> Result<VerifyReport, StoreFault
 #[derive(Default)]
 struct Trail {
     intents: BTreeMap<IntentId, Told>,
+    in_use: BTreeSet<ServerName>,
     pins: BTreeMap<(ServerName, ToolName), Pin>,
+    keys: BTreeMap<KeyId, Key>,
+}
+
+/// The part of a key that its audit rows determine.
+#[derive(Debug, Eq, PartialEq)]
+struct Key {
+    name: KeyName,
+    caller: Caller,
+    fingerprint: Digest,
+    /// Whether it was revoked, and when.
+    revoked_at: Option<Timestamp>,
+}
+
+impl Key {
+    fn of((record, hash): &(KeyRecord, BearerKeyHash)) -> Self {
+        Self {
+            name: record.name.clone(),
+            caller: record.caller.clone(),
+            fingerprint: hash.fingerprint(),
+            revoked_at: record.revoked_at,
+        }
+    }
 }
 
 impl Trail {
@@ -73,8 +100,35 @@ impl Trail {
                 Ok(told) => drop(self.intents.insert(id, told)),
                 Err(_) => report.find(Fault::ImpossibleStep { sequence }),
             }
-        } else if let AuditEvent::Pinned { server, tool, definition, class, .. } = entry.event {
-            self.pins.insert((server, tool), Pin { definition, class });
+            return;
+        }
+        match entry.event {
+            AuditEvent::FirstUse { server } => drop(self.in_use.insert(server)),
+            AuditEvent::Pinned { server, tool, definition, class, .. } => {
+                self.pins.insert((server, tool), Pin { definition, class });
+            }
+            AuditEvent::KeyAdded { id, name, caller, fingerprint, .. } => {
+                self.keys.insert(id, Key { name, caller, fingerprint, revoked_at: None });
+            }
+            AuditEvent::KeyRevoked { id, .. } => match self.keys.get_mut(&id) {
+                Some(key) if key.revoked_at.is_none() => key.revoked_at = Some(entry.at),
+                Some(_) | None => report.find(Fault::ImpossibleStep { sequence }),
+            },
+            AuditEvent::Opened { .. }
+            | AuditEvent::TokenIssued
+            | AuditEvent::Approved { .. }
+            | AuditEvent::Denied { .. }
+            | AuditEvent::Redeemed { .. }
+            | AuditEvent::Finished { .. }
+            | AuditEvent::Lost { .. }
+            | AuditEvent::Resolved { .. }
+            | AuditEvent::Expired
+            | AuditEvent::Superseded { .. }
+            | AuditEvent::Voided { .. }
+            | AuditEvent::Cancelled { .. }
+            | AuditEvent::HandedOver
+            | AuditEvent::LateAnswer { .. }
+            | AuditEvent::Refused { .. } => {}
         }
     }
 
@@ -108,13 +162,27 @@ impl Trail {
         Ok(())
     }
 
-    /// Looks for pins that are not the ones written down last.
+    /// Looks for pins that are not the ones written down last, and for first uses that were not.
     fn compare_pins(&self, connection: &Connection, report: &mut VerifyReport) -> Result<(), StoreFault> {
+        for server in self.in_use.symmetric_difference(&queries::servers_in_use(connection)?) {
+            report.find(Fault::FirstUseDiffers { server: server.clone() });
+        }
         let stored = queries::all_pins(connection)?;
         let differs = |key| self.pins.get(key) != stored.get(key);
         let keys: BTreeSet<_> = self.pins.keys().chain(stored.keys()).collect();
         for (server, tool) in keys.into_iter().filter(|key| differs(*key)) {
             report.find(Fault::PinDiffers { server: server.clone(), tool: tool.clone() });
+        }
+        Ok(())
+    }
+
+    /// Looks for keys that nobody added, that are gone, or that are not what was added.
+    fn compare_keys(&self, connection: &Connection, report: &mut VerifyReport) -> Result<(), StoreFault> {
+        let stored = keys::with_hashes(connection)?;
+        let differs = |id| self.keys.get(id) != stored.get(id).map(Key::of).as_ref();
+        let ids: BTreeSet<_> = self.keys.keys().chain(stored.keys()).collect();
+        for id in ids.into_iter().filter(|id| differs(*id)) {
+            report.find(Fault::KeyDiffers { id: id.clone() });
         }
         Ok(())
     }

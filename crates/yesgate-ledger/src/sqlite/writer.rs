@@ -10,6 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, params};
 use tokio::sync::mpsc;
 use yesgate_core::audit::{AuditEntry, AuditEvent, chain};
+use yesgate_core::class::Class;
 use yesgate_core::clock::Clock;
 use yesgate_core::intent::{Intent, SlotKey};
 use yesgate_core::json::CanonicalJson;
@@ -17,7 +18,8 @@ use yesgate_core::json::CanonicalJson;
 use super::ReadJob;
 use super::fault::Fault;
 use super::rows::{self, Head, Loaded};
-use crate::change::{Change, Target};
+use super::{keys, queries};
+use crate::change::{Change, Found, Target};
 use crate::changes::Bell;
 use crate::error::LedgerError;
 use crate::told::Told;
@@ -183,18 +185,37 @@ impl Batch<'_> {
         if !loaded.is_empty() {
             self.touched = Touched::Yes;
         }
-        let intents = loaded.iter().map(|loaded| loaded.intent.clone()).collect();
+        let found = self.found(&target, &loaded)?;
         let now = self.now;
-        let effects = catch_unwind(AssertUnwindSafe(|| change.apply(intents, now)))
-            .map_err(|_| LedgerError::Panicked)?;
+        let effects =
+            catch_unwind(AssertUnwindSafe(|| change.apply(found, now))).map_err(|_| LedgerError::Panicked)?;
         for intent in effects.intents {
             let before = loaded.iter().find(|loaded| loaded.intent.id() == intent.id());
             self.store(intent, before, &target)?;
+        }
+        for write in effects.writes {
+            keys::write(self.connection, write)?;
         }
         for event in effects.events {
             self.append(&AuditEntry { at: now, intent: None, event })?;
         }
         Ok(())
+    }
+
+    /// What a change is given: the intents that were loaded, and what else its target names.
+    fn found(&self, target: &Target, loaded: &[Loaded]) -> Result<Found, Fault> {
+        let intents = loaded.iter().map(|loaded| loaded.intent.clone()).collect();
+        let found = Found { intents, ..Found::default() };
+        match target {
+            Target::Server(server, _) => Ok(Found { pins: queries::pins(self.connection, server)?, ..found }),
+            Target::Keys => Ok(Found { keys: keys::all(self.connection)?, ..found }),
+            Target::Nothing
+            | Target::Intent(_)
+            | Target::Token(_)
+            | Target::Slot(_)
+            | Target::Due
+            | Target::RunningOf(_) => Ok(found),
+        }
     }
 
     /// Stores an intent together with the rows that account for its change; one that did not
@@ -234,17 +255,50 @@ impl Batch<'_> {
                 body.as_str(),
                 hash.as_bytes()
             ])?;
-        if let AuditEvent::Pinned { server, tool, definition, class, .. } = &entry.event {
-            self.connection
-                .prepare_cached(
-                    "INSERT OR REPLACE INTO pin (server, tool, definition, class) VALUES (?1, ?2, ?3, ?4)",
-                )?
-                .execute(params![server.as_str(), tool.as_str(), definition.0.as_bytes(), class.as_str()])?;
-        }
         self.head.sequence = sequence;
         self.head.hash = hash;
         self.touched = Touched::Yes;
-        Ok(())
+        self.keep_what_it_tells(&entry.event)
+    }
+
+    /// Keeps what a row itself determines: there is no pin, no first use and no revocation without
+    /// the row of it.
+    fn keep_what_it_tells(&self, event: &AuditEvent) -> Result<(), Fault> {
+        match event {
+            AuditEvent::FirstUse { server } => {
+                self.connection
+                    .prepare_cached("INSERT INTO server_in_use (server) VALUES (?1)")?
+                    .execute([server.as_str()])?;
+                Ok(())
+            }
+            AuditEvent::Pinned { server, tool, definition, class, .. } => {
+                let class = class.map(Class::as_str);
+                self.connection
+                    .prepare_cached(
+                        "INSERT OR REPLACE INTO pin (server, tool, definition, class) VALUES (?1, ?2, ?3, ?4)",
+                    )?
+                    .execute(params![server.as_str(), tool.as_str(), definition.0.as_bytes(), class])?;
+                Ok(())
+            }
+            AuditEvent::KeyRevoked { id, .. } => keys::revoke(self.connection, id, self.now),
+            // The key was stored with its hash, which the row does not have.
+            AuditEvent::KeyAdded { .. }
+            | AuditEvent::Opened { .. }
+            | AuditEvent::TokenIssued
+            | AuditEvent::Approved { .. }
+            | AuditEvent::Denied { .. }
+            | AuditEvent::Redeemed { .. }
+            | AuditEvent::Finished { .. }
+            | AuditEvent::Lost { .. }
+            | AuditEvent::Resolved { .. }
+            | AuditEvent::Expired
+            | AuditEvent::Superseded { .. }
+            | AuditEvent::Voided { .. }
+            | AuditEvent::Cancelled { .. }
+            | AuditEvent::HandedOver
+            | AuditEvent::LateAnswer { .. }
+            | AuditEvent::Refused { .. } => Ok(()),
+        }
     }
 }
 
@@ -272,7 +326,13 @@ fn belongs(intent: &Intent, before: Option<&Loaded>, target: &Target) -> bool {
         (None, Target::Slot(slot)) => SlotKey::of(binding) == *slot && binding.digest() == intent.digest(),
         (
             None,
-            Target::Nothing | Target::Intent(_) | Target::Token(_) | Target::Due | Target::RunningOf(_),
+            Target::Nothing
+            | Target::Intent(_)
+            | Target::Token(_)
+            | Target::Due
+            | Target::RunningOf(_)
+            | Target::Server(..)
+            | Target::Keys,
         ) => false,
     }
 }

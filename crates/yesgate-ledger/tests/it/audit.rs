@@ -18,7 +18,7 @@ async fn lived_in(place: &Place) -> Ledger {
     ledger.update(&id(1), finish).await.unwrap().unwrap().unwrap();
     open_question(&ledger, 2, &json!({"to": "enterprise"})).await;
     deny(&ledger, &id(2)).await.unwrap();
-    let pin = Pin { definition: binding("get_plan", &json!({})).definition, class: Class::Dangerous };
+    let pin = Pin { definition: binding("get_plan", &json!({})).definition, class: Some(Class::Dangerous) };
     ledger.pin(&"billing".parse().unwrap(), &"get_plan".parse().unwrap(), pin, "ada").await.unwrap();
     ledger
 }

@@ -11,11 +11,19 @@ mod failures;
 #[cfg(test)]
 mod files;
 #[cfg(test)]
+mod kept;
+#[cfg(test)]
+mod keys;
+#[cfg(test)]
+mod migrations;
+#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod once;
 #[cfg(test)]
 mod reading;
+#[cfg(test)]
+mod sight;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

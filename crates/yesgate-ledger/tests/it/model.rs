@@ -36,6 +36,7 @@ enum Step {
     Void(usize),
     Pass(i64),
     Sweep,
+    Sight(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -56,6 +57,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => pick.prop_map(Step::Void),
         2 => (0..70_i64).prop_map(Step::Pass),
         1 => Just(Step::Sweep),
+        1 => (0..4_usize).prop_map(Step::Sight),
     ]
 }
 
@@ -171,7 +173,28 @@ impl Story {
                 self.clock.set(self.second);
             }
             Step::Sweep => drop(self.ledger.sweep().await.unwrap()),
+            Step::Sight(list) => self.sight(list).await,
         }
+    }
+
+    /// A list of tools arrives: as it always was, with one changed, with one gone, with a new one.
+    async fn sight(&mut self, list: usize) {
+        let names: &[(&str, &str)] = match list {
+            0 => &[("upgrade_plan", "upgrade_plan"), ("delete_plan", "delete_plan")],
+            1 => &[("upgrade_plan", "upgrade_plan_2"), ("delete_plan", "delete_plan")],
+            2 => &[("upgrade_plan", "upgrade_plan")],
+            _ => &[("upgrade_plan", "upgrade_plan"), ("delete_plan", "delete_plan"), ("pay", "pay")],
+        };
+        let defined = |name: &str| binding(name, &json!({})).definition;
+        let tools: Vec<_> = names.iter().map(|(tool, as_)| (tool.parse().unwrap(), defined(as_))).collect();
+        let server = "billing".parse().unwrap();
+        let sighted = self.ledger.sight(&server, &crate::support::identity(), tools.clone()).await.unwrap();
+        for intent in self.ledger.intents(Filter::Open).await.unwrap() {
+            let binding = &intent.question().binding;
+            let stands = tools.contains(&(binding.tool.clone(), binding.definition));
+            assert!(stands || intent.state() == State::Running, "{} lost its ground", intent.id());
+        }
+        assert!(sighted.voided.iter().all(|id| !self.runs.contains(id)), "what ran was voided");
     }
 
     async fn ask(&mut self, number: usize, standing: Option<Standing>) {

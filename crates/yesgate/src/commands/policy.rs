@@ -114,7 +114,7 @@ async fn explain(settings: &Settings, args: &ExplainArgs, as_json: bool) -> anyh
     let facts = Facts {
         definition: &definition,
         trust: trust(&settings.config, &server, untrusted),
-        pin: pins.get(&tool),
+        known: pins.known(&tool),
         mode,
         switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
         reach: REACH,

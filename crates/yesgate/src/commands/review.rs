@@ -52,9 +52,9 @@ pub(super) async fn run(settings: &Settings, args: &ReviewArgs, as_json: bool) -
     } else {
         from_words(&rows, &open, args)?
     };
-    let by = format!("account {} at the command line", rustix::process::getuid().as_raw());
+    let by = super::by_this_account();
     for (row, class) in &chosen {
-        let pin = Pin { definition: row.definition.digest, class: *class };
+        let pin = Pin { definition: row.definition.digest, class: Some(*class) };
         ledger.pin(&seen.server, &row.definition.name, pin, &by).await?;
     }
     if as_json {
@@ -76,7 +76,10 @@ pub(super) async fn run(settings: &Settings, args: &ReviewArgs, as_json: bool) -
 /// Tools that no rule, no pin and no believed annotation speaks for.
 fn needs_review(row: &Row) -> bool {
     match row.classified.source {
-        ClassSource::Unknown | ClassSource::StalePin | ClassSource::Contradiction(_) => true,
+        ClassSource::Unknown
+        | ClassSource::StalePin
+        | ClassSource::NewTool
+        | ClassSource::Contradiction(_) => true,
         ClassSource::Rule(_) | ClassSource::Pin | ClassSource::Annotation => false,
     }
 }

@@ -8,9 +8,10 @@ use yesgate::SystemEntropy;
 use yesgate_core::class::{Class, Classified};
 use yesgate_core::clock::Entropy as _;
 use yesgate_core::definition::ToolDefinition;
+use yesgate_core::digest::DefinitionDigest;
 use yesgate_core::id::{BootId, ServerName};
 use yesgate_core::mode::Mode;
-use yesgate_core::policy::Consequence;
+use yesgate_core::policy::{Consequence, Known, Place};
 use yesgate_core::render::Sanitized;
 use yesgate_core::verdict::ConfirmType;
 use yesgate_gateway::book::definition;
@@ -59,12 +60,18 @@ pub(super) async fn servers(
 ) -> anyhow::Result<Vec<Seen>> {
     let configured = |name: &str| {
         let name = name.parse::<ServerName>().ok()?;
-        let server = settings.config.servers.get(&name)?;
-        Some(server.command.iter().map(OsString::from).collect::<Vec<_>>())
+        match &settings.config.servers.get(&name)?.place {
+            // Only a program that needs nothing but its command line is started here; what others say is
+            // known from when they were last used.
+            Place::Child(child) if child.folder.is_none() && child.env.is_empty() => {
+                Some(child.command.iter().map(OsString::from).collect::<Vec<_>>())
+            }
+            Place::Child(_) | Place::Http(_) => None,
+        }
     };
     let asked = match (server, command) {
         (_, [_, ..]) => Some(command.to_vec()),
-        (Some(name), []) => configured(name).filter(|command| !command.is_empty()),
+        (Some(name), []) => configured(name),
         (None, []) => None,
     };
     if let Some(command) = asked {
@@ -100,7 +107,53 @@ async fn ask(server: ServerName, command: &[OsString]) -> anyhow::Result<Seen> {
 pub(super) struct Row {
     pub(super) definition: ToolDefinition,
     pub(super) classified: Classified,
+    pub(super) standing: Standing,
     cells: [Consequence; 3],
+}
+
+/// Whether the definition of a tool is one that was accepted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Standing {
+    /// The server has not been used yet, so nothing of it is new.
+    Unused,
+    /// It is.
+    Accepted,
+    /// The tool came after the first use.
+    New,
+    /// Another definition was.
+    Changed {
+        /// That one.
+        from: DefinitionDigest,
+    },
+}
+
+impl Standing {
+    fn of(definition: &ToolDefinition, known: Known<'_>) -> Self {
+        match known {
+            Known::FirstUse => Self::Unused,
+            Known::Pinned(pin) if pin.definition == definition.digest => Self::Accepted,
+            Known::Pinned(pin) => Self::Changed { from: pin.definition },
+            Known::New => Self::New,
+        }
+    }
+
+    /// The word in lists and for programs.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unused => "unused",
+            Self::Accepted => "accepted",
+            Self::New => "new",
+            Self::Changed { .. } => "changed",
+        }
+    }
+
+    /// Whether it waits for somebody to accept it.
+    pub(super) const fn waits(self) -> bool {
+        match self {
+            Self::New | Self::Changed { .. } => true,
+            Self::Unused | Self::Accepted => false,
+        }
+    }
 }
 
 pub(super) async fn matrix(settings: &Settings, ledger: &Ledger, seen: &Seen) -> anyhow::Result<Vec<Row>> {
@@ -108,9 +161,12 @@ pub(super) async fn matrix(settings: &Settings, ledger: &Ledger, seen: &Seen) ->
     let policy = &settings.config.policy;
     let trust = trust(&settings.config, &seen.server, seen.untrusted);
     let rows = seen.tools.iter().filter_map(|tool| definition(tool).ok()).map(|definition| {
-        let classified = policy.classify(&seen.server, &definition, trust, pins.get(&definition.name));
+        let known = pins.known(&definition.name);
+        let standing = Standing::of(&definition, known);
+        let classified = policy.classify(&seen.server, &definition, trust, known);
         let cell = |mode| policy.consequence(&seen.server, &definition, trust, classified.class, mode);
-        Row { cells: [cell(Mode::Ask), cell(Mode::Plan), cell(Mode::Execute)], classified, definition }
+        let cells = [cell(Mode::Ask), cell(Mode::Plan), cell(Mode::Execute)];
+        Row { cells, classified, standing, definition }
     });
     Ok(rows.collect())
 }
@@ -157,6 +213,7 @@ impl Row {
             "tool": self.definition.name,
             "class": self.classified.class,
             "source": self.classified.source.to_string(),
+            "standing": self.standing.as_str(),
             "confirm": self.confirm(),
             "ask": ask.as_str(),
             "plan": plan.as_str(),
@@ -175,7 +232,7 @@ fn print(server: &ServerName, rows: &[Row]) {
         .map(|row| {
             let [ask, plan, execute] = &row.cells;
             vec![
-                format!("  {}", row.definition.name),
+                format!("{} {}", if row.standing.waits() { "!" } else { " " }, row.definition.name),
                 row.classified.class.to_string(),
                 Sanitized::line(&row.classified.source.to_string()).to_string(),
                 row.confirm().to_owned(),
@@ -194,6 +251,19 @@ fn print(server: &ServerName, rows: &[Row]) {
     output::line("");
     let depends: Vec<&str> =
         rows.iter().filter(|row| row.depends()).map(|row| row.definition.name.as_str()).collect();
+    for word in ["new", "changed"] {
+        let waiting: Vec<&str> = rows
+            .iter()
+            .filter(|row| row.standing.waits() && row.standing.as_str() == word)
+            .map(|row| row.definition.name.as_str())
+            .collect();
+        if !waiting.is_empty() {
+            output::line(format_args!(
+                "! {word}, not accepted yet: {}; `yesgate tools accept {server}` tells more",
+                waiting.join(", ")
+            ));
+        }
+    }
     if !ungated.is_empty() {
         output::line(format_args!("  NOT gated although they may change something: {}", ungated.join(", ")));
     }

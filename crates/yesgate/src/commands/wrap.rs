@@ -27,7 +27,7 @@ use crate::server_name::server_name;
 use crate::settings::Settings;
 
 pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<Done> {
-    log_to_stderr();
+    log_to_stderr("warn");
     let Some((program, rest)) = args.command.split_first() else {
         anyhow::bail!("no command was given");
     };
@@ -80,7 +80,7 @@ fn identity(command: &[OsString]) -> anyhow::Result<ServerIdentity> {
 
 /// The caller of a stdio session: the account we run under. The client's name follows with its
 /// first message.
-fn local_caller() -> anyhow::Result<Caller> {
+pub(super) fn local_caller() -> anyhow::Result<Caller> {
     let uid = rustix::process::getuid().as_raw();
     Ok(Caller { org: "local".parse()?, principal: format!("uid-{uid}").parse()?, client: "unknown".parse()? })
 }
@@ -94,7 +94,8 @@ pub(super) fn trust(config: &Config, name: &ServerName, untrusted: bool) -> Trus
     }
 }
 
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("YESGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+/// Logs to stderr, from this level on unless the environment says otherwise.
+pub(super) fn log_to_stderr(level: &str) {
+    let filter = EnvFilter::try_from_env("YESGATE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
 }

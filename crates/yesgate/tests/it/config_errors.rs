@@ -86,6 +86,68 @@ fn a_zero_is_an_error_and_not_for_ever() {
     }
 }
 
+/// Servers and `serve` are read as strictly as the policy, by every command: a mistake in what one command does
+/// not need stops it all the same.
+#[test]
+fn servers_and_serve_are_read_as_strictly_as_the_policy() {
+    insta::assert_snapshot!(complaint("[servers.mock]\ncommand = [\"mock\"]\nurl = \"https://a.example\"\n"), @r"
+    Error: yesgate.toml:3:7: `command` and `url` exclude each other
+    Hint: a program that is started, or a server that is called; two servers are two tables
+    ");
+    insta::assert_snapshot!(complaint("[servers.mock]\nurl = \"http://a.example/mcp\"\n"), @r"
+    Error: yesgate.toml:2:7: `url` would send calls and secrets in the clear
+    Hint: write https://, or insecure = true if nobody else is on the network between
+    ");
+    insta::assert_snapshot!(complaint("[servers.\"mock.1\"]\ncommand = [\"mock\"]\n"), @r"
+    Error: yesgate.toml:1:1: the name `mock.1` cannot be a prefix of the server's tools
+    Hint: keep the name and set `prefix`: a prefix is 1 to 32 of `A-Z a-z 0-9 -`, and `_` singly between them
+    ");
+    insta::assert_snapshot!(complaint("[serve]\norigins = [\"*\"]\n"), @r#"
+    Error: yesgate.toml:2:12: `*` would let any page in the browser call
+    Hint: name each origin: "https://app.example.org"
+    "#);
+    insta::assert_snapshot!(complaint("[serve.limits]\nconections = 1\n"), @r"
+    Error: yesgate.toml:2:1: unknown key `conections`
+    Hint: did you mean `connections`?
+    ");
+}
+
+/// A secret that stands where it must not is not repeated by the error about it.
+#[test]
+fn an_error_does_not_repeat_a_secret() {
+    for keys in [
+        "url = \"https://user:hunter2@a.example/mcp\"",
+        "url = \"https://a.example/hunter2/{}\"",
+        "url = \"https://a.example\"\nheaders = { Authorization = \"Bearer hunter2\\n\" }",
+        "url = \"https://a.example\"\nheaders = { Authorization = \"Bearer $hunter2\" }",
+        "url = \"https://a.example\"\nauth = \"oauth\"\nclient_id = \"x\"\nclient_secret = \"hunter2\"",
+        "command = [\"mock\"]\nenv = { TOKEN = \"hunter2 ${\" }",
+        "command = [\"mock\"]\nenv = { \"TOKEN=hunter2\" = \"\" }",
+        "command = [\"mock\"]\npass_env = [\"TOKEN=hunter2\"]",
+    ] {
+        let said = complaint(&format!("[servers.mock]\n{keys}\n"));
+        assert!(said.contains("Hint: ") && !said.contains("hunter2"), "{said}");
+    }
+}
+
+/// `yesgate tools` starts only a program that is whole with its command line; it calls no URL.
+#[test]
+fn tools_starts_no_server_that_needs_more_than_its_command_line() {
+    let asked = |keys: &str| {
+        let stage = stage();
+        let words: Vec<String> =
+            stage.server_words().iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let stage =
+            stage.config(&format!("[servers.mock]\n{}\n", keys.replace("COMMAND", &format!("{words:?}"))));
+        let output = stage.yesgate(&["tools", "mock"]);
+        (output.code(), !stage.upstream_lines().is_empty())
+    };
+    assert_eq!(asked("command = COMMAND"), (0, true));
+    assert_eq!(asked("command = COMMAND\nenv = { TOKEN = \"${NO_SUCH_VARIABLE}\" }"), (4, false));
+    assert_eq!(asked("command = COMMAND\nfolder = \"/no/such/folder\""), (4, false));
+    assert_eq!(asked("url = \"http://127.0.0.1:9/mcp\""), (4, false));
+}
+
 /// A configuration in the working directory is not read: an agent may write there.
 #[test]
 fn a_configuration_in_the_working_directory_is_not_read() {

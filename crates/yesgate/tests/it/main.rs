@@ -15,6 +15,7 @@ mod crash;
 mod demo;
 mod documents;
 mod handshake;
+mod keys;
 mod library;
 mod lookups;
 mod modes;

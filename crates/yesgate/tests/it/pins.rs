@@ -195,7 +195,7 @@ fn a_changed_definition_is_dangerous_again() {
     host.list_tools();
     assert!(is_held(&write(&mut host)));
     let row = row(&stage, NOTE);
-    assert_eq!((&row["class"], &row["source"]), (&json!("dangerous"), &json!("changed since its review")));
+    assert_eq!((&row["class"], &row["source"]), (&json!("dangerous"), &json!("changed, not accepted yet")));
     assert_eq!(upstream_count(&stage, NOTE), 1);
     assert!(host.close().success());
     assert_eq!(stage.check_history().gated, 0);
@@ -215,6 +215,152 @@ fn a_change_that_is_announced_counts_at_once() {
     assert!(is_held(&write(&mut host)));
     assert!(host.close().success());
     assert_eq!(stage.check_history().gated, 0);
+}
+
+/// How a read of a note ends: `None` where it is held.
+fn read(host: &mut Host, tool: &str) -> Option<String> {
+    let answer = host.call(tool, json!({"id": "a"}));
+    (!is_held(&answer)).then(|| text(&answer).to_owned())
+}
+
+const NOTE_A: Option<&str> = Some("the first note");
+
+/// X5, B2: a tool that only reads and describes itself differently after the first use is held until a human accepts
+/// it; the gate that runs hears of that without a restart.
+#[test]
+fn a_read_only_tool_that_changed_is_held_until_it_is_accepted() {
+    for era in Era::BOTH {
+        let stage = stage().server_args(&["--rug-pull-after", "1", "--rug-pull-also", "read_note"]);
+        let mut host = era.greet(stage.host());
+        host.list_tools();
+        assert_eq!(read(&mut host, "read_note").as_deref(), NOTE_A);
+        assert_eq!(row(&stage, "read_note")["standing"], "accepted");
+        host.list_tools();
+        assert_eq!(read(&mut host, "read_note"), None);
+        let changed = row(&stage, "read_note");
+        assert_eq!((&changed["class"], &changed["standing"]), (&json!("dangerous"), &json!("changed")));
+
+        let listed = stage.yesgate(&["tools", "accept", "mock", "--json"]);
+        assert_eq!(listed.code(), 5, "two wait: {listed:#?}");
+        assert_eq!(listed.json().as_array().unwrap().len(), 2);
+        assert_eq!(read(&mut host, "read_note"), None, "looking accepts nothing");
+        let accepted = stage.yesgate(&["tools", "accept", "mock", "read_note", "--json"]).ok().json();
+        assert_eq!((&accepted[0]["tool"], &accepted[0]["class"]), (&json!("read_note"), &json!("read-only")));
+        assert_ne!(accepted[0]["from"], accepted[0]["definition"]);
+        assert_eq!(read(&mut host, "read_note").as_deref(), NOTE_A);
+        assert_eq!(row(&stage, NOTE)["standing"], "changed", "only what was named is accepted");
+        assert!(host.close().success());
+        assert_eq!(stage.check_history().gated, 0);
+    }
+}
+
+/// X5: a tool that comes after the first use is held, whatever it says of itself, also after a restart; it passes once
+/// it is accepted.
+#[test]
+fn a_tool_that_came_later_is_held_until_it_is_accepted() {
+    let stage = stage().ungated(&["peek_note"]);
+    let mut host = legacy(&stage);
+    host.list_tools();
+    assert_eq!(read(&mut host, "read_note").as_deref(), NOTE_A);
+    assert!(host.close().success());
+    stage.behave(&["--grow-after", "0"]);
+    for _ in 0..2 {
+        let mut host = legacy(&stage);
+        host.list_tools();
+        assert_eq!(read(&mut host, "peek_note"), None);
+        assert_eq!(read(&mut host, "read_note").as_deref(), NOTE_A, "the others are known");
+        assert!(host.close().success());
+    }
+    let people = stage.yesgate(&["tools"]).ok().stdout;
+    assert!(
+        people.contains("\n! peek_note ") && people.contains("! new, not accepted yet: peek_note"),
+        "{people}"
+    );
+    let mut host = legacy(&stage);
+    host.list_tools();
+    let said = stage.yesgate(&["tools", "accept", "mock", "--all"]).ok().stdout;
+    assert!(said.contains("peek_note: new, ") && said.contains("says: Reads a note, too."), "{said}");
+    assert!(said.ends_with("1 tools accepted for mock.\n"), "{said}");
+    assert_eq!(read(&mut host, "peek_note").as_deref(), NOTE_A);
+    assert!(host.close().success());
+    assert_eq!(
+        stage.yesgate(&["tools", "accept", "mock"]).ok().stdout,
+        "No tool of mock is new or changed.\n"
+    );
+    assert_eq!(stage.check_history().gated, 0);
+}
+
+/// X5: a human's rule is stronger than the news: what a rule calls read-only passes, and is marked all the same.
+#[test]
+fn a_rule_of_the_operator_wins_over_new_and_changed() {
+    let stage = stage()
+        .config("[[rules]]\ntool = \"mock/peek_*\"\nclass = \"read-only\"\n")
+        .server_args(&["--grow-after", "1"])
+        .ungated(&["peek_note"]);
+    let mut host = legacy(&stage);
+    host.list_tools();
+    assert!(read(&mut host, "read_note").is_some());
+    host.list_tools();
+    assert_eq!(read(&mut host, "peek_note").as_deref(), NOTE_A);
+    assert_eq!(row(&stage, "peek_note")["standing"], "new");
+    assert!(host.close().success());
+}
+
+/// X5, B2: a question about a tool that changed is void as soon as the change is seen, whatever call it is seen by.
+#[test]
+fn open_questions_about_a_changed_tool_are_void_at_the_next_call() {
+    let stage = stage().server_args(&["--rug-pull-after", "1"]);
+    let mut host = legacy(&stage);
+    let held = write(&mut host);
+    let other = host.call("delete_note", json!({"id": "a"}));
+    assert_eq!(state(&stage, &intent_id(&held)), "pending");
+    host.list_tools();
+    assert!(read(&mut host, "read_note").is_some());
+    assert_eq!(state(&stage, &intent_id(&held)), "voided");
+    assert_eq!(state(&stage, &intent_id(&other)), "pending", "its tool is as it was");
+    let late = stage.yesgate(&["approve", &intent_id(&held), "--yes"]);
+    assert_eq!(late.code(), 3, "{late:#?}");
+    assert!(late.stderr.contains("(tool_changed)"), "{late:#?}");
+    assert_eq!(refusal(&write_with(&mut host, &confirm_token(&held))), "tool_changed");
+    assert!(host.close().success());
+    assert_eq!(stage.check_history().gated, 0);
+}
+
+/// X5: the first use is written down once, tool by tool, and a list that is the same again adds nothing.
+#[test]
+fn the_first_use_is_in_the_audit_trail_once() {
+    let stage = stage();
+    for _ in 0..2 {
+        let mut host = legacy(&stage);
+        let tools = host.list_tools().len() - 3;
+        for _ in 0..2 {
+            assert!(read(&mut host, "read_note").is_some());
+            host.list_tools();
+        }
+        assert!(host.close().success());
+        let rows = stage.audit();
+        let count = |event: &str| rows.iter().filter(|row| row["entry"]["event"] == event).count();
+        assert_eq!((count("first_use"), count("pinned")), (1, tools));
+        assert!(rows.iter().all(|row| row["entry"]["by"].as_str().is_none_or(|by| by == "first use")));
+    }
+}
+
+/// An acceptance takes what there is, whole, or nothing.
+#[test]
+fn an_acceptance_that_is_not_understood_changes_nothing() {
+    let stage = stage().server_args(&["--grow-after", "1"]);
+    let mut host = legacy(&stage);
+    host.list_tools();
+    assert!(read(&mut host, "read_note").is_some());
+    host.list_tools();
+    let wrong = stage.yesgate(&["tools", "accept", "mock", "peek_note", "no_such_tool"]);
+    assert_eq!(wrong.code(), 1, "{wrong:#?}");
+    assert!(wrong.stderr.contains("has no tool `no_such_tool`") && wrong.stderr.contains("\nHint: "));
+    assert_eq!(stage.yesgate(&["tools", "accept", "nobody", "--all"]).code(), 4);
+    assert_eq!(stage.yesgate(&["tools", "accept", "mock", "peek_note", "--all"]).code(), 2);
+    assert_eq!(stage.yesgate(&["tools", "accept"]).code(), 2);
+    assert_eq!(read(&mut host, "peek_note"), None);
+    assert!(host.close().success());
 }
 
 /// B5: a server that is not believed asks for everything; its annotations can only raise the risk.

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::super::Config;
 use super::policy;
-use crate::class::Trust;
 
 fn error(text: &str) -> String {
     let error = Config::parse(text).unwrap_err();
@@ -15,7 +14,7 @@ fn error(text: &str) -> String {
     shown
 }
 
-fn table(texts: &[&str]) -> String {
+pub(super) fn table(texts: &[&str]) -> String {
     texts.iter().map(|text| format!("{}\n", error(text))).collect()
 }
 
@@ -37,9 +36,9 @@ fn an_unknown_key_is_an_error_that_names_the_nearest() {
     yesgate.toml:1:1: unknown key `profil`
         hint: did you mean `profile`?
     yesgate.toml:3:3: unknown key `chanel`
-        hint: one of `profile`, `mode`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `times`, `servers` or `rules`
+        hint: one of `profile`, `mode`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `times`, `serve`, `telemetry`, `servers` or `rules`
     yesgate.toml:1:1: unknown key `zzz`
-        hint: one of `profile`, `mode`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `times`, `servers` or `rules`
+        hint: one of `profile`, `mode`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `times`, `serve`, `telemetry`, `servers` or `rules`
     yesgate.toml:2:1: unknown key `tokens`
         hint: did you mean `token`?
     yesgate.toml:3:1: unknown key `trust`
@@ -101,7 +100,8 @@ fn a_wrong_type_or_word_names_what_would_be_right() {
     yesgate.toml:1:9: `times` must be a table, not a string
     yesgate.toml:1:11: `servers` must be a table, not a list
     yesgate.toml:1:1: `a b` is not a server name (1 to 128 of `A-Z a-z 0-9 _ . -`)
-    yesgate.toml:1:1: `command` is missing
+    yesgate.toml:1:1: `command` or `url` is missing
+        hint: write command = ["program", "argument", …] or url = "https://host/mcp"
     yesgate.toml:2:11: `command` must be a list, not a string
     yesgate.toml:2:11: `command` names no program
         hint: write ["program", "argument", …]
@@ -257,20 +257,6 @@ fn a_time_that_is_written_holds_and_the_other_gives_way() {
     assert_eq!(settings.hold().as_secs(), 5);
     let question = super::call("a/b").question(&settings);
     assert_eq!((question.times.run.as_secs(), question.times.cool_off.as_secs()), (120, 86400));
-}
-
-#[test]
-fn servers_are_read_with_their_trust() {
-    let config = Config::parse(
-        "[servers.github]\ncommand = [\"npx\", \"-y\", \"server\"]\ntrusted = true\n[servers.files]\ncommand = [\"f\"]\ntrusted = false\n[servers.shop]\ncommand = [\"s\"]",
-    )
-    .unwrap();
-    let trust = |name: &str| config.servers[&name.parse().unwrap()].trust(Trust::ReadOnlyHint);
-    assert_eq!(config.servers[&"github".parse().unwrap()].command, ["npx", "-y", "server"]);
-    assert_eq!(
-        (trust("github"), trust("files"), trust("shop")),
-        (Trust::Full, Trust::None, Trust::ReadOnlyHint)
-    );
 }
 
 /// A rule without a name is known by its place.

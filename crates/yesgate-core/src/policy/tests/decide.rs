@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::super::Pin;
+use super::super::{Known, Pin};
 use super::{call, policy};
 use crate::assurance::Assurance;
 use crate::call::WishedChannel;
@@ -46,11 +46,12 @@ fn the_first_rule_that_matches_decides() {
 fn a_rule_that_asks_is_stronger_than_any_class() {
     let policy = policy("[[rules]]\ntool = \"*\"\nconfirm = \"simple\"");
     let mut scene = call("shop/refund").read_only();
-    scene.pin = Some(Pin { definition: scene.definition().digest, class: Class::ReadOnly });
+    scene.pin = Some(Pin { definition: scene.definition().digest, class: Some(Class::ReadOnly) });
     assert_eq!(scene.says(&policy), "asks (chat, relayed)");
 }
 
-/// X5, DESIGN "Policy": rule, then pin, then annotations; a pin for another definition is a warning.
+/// X5, DESIGN "Policy": rule, then pin, then annotations, which count only for what was accepted; what is new or
+/// changed is dangerous.
 #[test]
 fn the_class_comes_from_the_first_source_that_speaks() {
     let with_rule = policy("[[rules]]\nname = \"reads\"\ntool = \"*/get_*\"\nclass = \"read-only\"");
@@ -58,17 +59,44 @@ fn the_class_comes_from_the_first_source_that_speaks() {
     let scene = call("shop/get_order").annotated(json!({"destructiveHint": true}));
     let definition = scene.definition();
     let server = "shop".parse().unwrap();
-    let pin = Pin { definition: definition.digest, class: Class::SafeWrite };
-    let stale = Pin { definition: call("shop/get_other").definition().digest, class: Class::ReadOnly };
+    let pin = Pin { definition: definition.digest, class: Some(Class::SafeWrite) };
+    let stale = Pin { definition: call("shop/get_other").definition().digest, class: Some(Class::ReadOnly) };
 
-    let classified = with_rule.classify(&server, &definition, Trust::Full, Some(&pin));
-    assert_eq!((classified.class, classified.source), (Class::ReadOnly, ClassSource::Rule("reads".into())));
-    let classified = without.classify(&server, &definition, Trust::Full, Some(&pin));
-    assert_eq!((classified.class, classified.source), (Class::SafeWrite, ClassSource::Pin));
-    let classified = without.classify(&server, &definition, Trust::Full, Some(&stale));
-    assert_eq!((classified.class, classified.source), (Class::Dangerous, ClassSource::StalePin));
-    let classified = without.classify(&server, &definition, Trust::Full, None);
-    assert_eq!((classified.class, classified.source), (Class::Dangerous, ClassSource::Annotation));
+    for known in [Known::FirstUse, Known::Pinned(&pin), Known::Pinned(&stale), Known::New] {
+        let classified = with_rule.classify(&server, &definition, Trust::Full, known);
+        let by_rule = (Class::ReadOnly, ClassSource::Rule("reads".into()));
+        assert_eq!((classified.class, classified.source), by_rule);
+    }
+    for (known, class, source) in [
+        (Known::Pinned(&pin), Class::SafeWrite, ClassSource::Pin),
+        (Known::Pinned(&stale), Class::Dangerous, ClassSource::StalePin),
+        (Known::New, Class::Dangerous, ClassSource::NewTool),
+        (Known::FirstUse, Class::Dangerous, ClassSource::Annotation),
+    ] {
+        let classified = without.classify(&server, &definition, Trust::Full, known);
+        assert_eq!((classified.class, classified.source), (class, source));
+    }
+}
+
+/// X5: a definition that was accepted as it is has the class of its server's words; the same words of a tool that is
+/// new or changed count for nothing.
+#[test]
+fn the_words_of_a_server_count_for_accepted_definitions_only() {
+    let policy = policy("");
+    let server = "shop".parse().unwrap();
+    let reads = call("shop/get_order").read_only().definition();
+    let accepted = Pin { definition: reads.digest, class: None };
+    let changed = Pin { definition: call("shop/get_order").definition().digest, class: None };
+    for (known, class, source) in [
+        (Known::Pinned(&accepted), Class::ReadOnly, ClassSource::Annotation),
+        (Known::Pinned(&changed), Class::Dangerous, ClassSource::StalePin),
+        (Known::New, Class::Dangerous, ClassSource::NewTool),
+    ] {
+        let classified = policy.classify(&server, &reads, Trust::Full, known);
+        assert_eq!((classified.class, classified.source), (class, source));
+    }
+    let classified = policy.classify(&server, &reads, Trust::None, Known::Pinned(&accepted));
+    assert_eq!(classified.class, Class::Dangerous, "an acceptance believes no more than the operator does");
 }
 
 /// A class under a condition holds for the calls that meet it, and is not the tool's class.
@@ -87,7 +115,8 @@ fn a_class_can_hang_on_a_condition() {
     assert_eq!(query("DROP TABLE t"), "asks (chat, relayed)");
     assert_eq!(call("db/query").says(&policy), "asks (chat, relayed)");
     let scene = call("db/query");
-    let classified = policy.classify(&"db".parse().unwrap(), &scene.definition(), Trust::Full, None);
+    let classified =
+        policy.classify(&"db".parse().unwrap(), &scene.definition(), Trust::Full, Known::FirstUse);
     assert_eq!(classified.class, Class::Dangerous);
 }
 

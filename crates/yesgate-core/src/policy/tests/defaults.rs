@@ -1,9 +1,15 @@
-//! `yesgate.default.toml` and `docs/policy.md` tell the truth.
+//! `yesgate.default.toml`, `docs/policy.md` and `docs/serve.md` tell the truth.
 
-use super::super::{Config, EXAMPLE_KEYS, RULE_KEYS, SERVER_KEYS, SPEND_KEYS, TIME_KEYS, TOP_KEYS};
+use std::collections::BTreeSet;
+
+use super::super::{
+    Config, EXAMPLE_KEYS, LOOKUP_KEYS, RULE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS, SERVER_KEYS,
+    SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS,
+};
 
 const DEFAULTS: &str = include_str!("../../../../../yesgate.default.toml");
-const GUIDE: &str = include_str!("../../../../../docs/policy.md");
+const GUIDES: [&str; 2] =
+    [include_str!("../../../../../docs/policy.md"), include_str!("../../../../../docs/serve.md")];
 
 /// A setting that is switched off stands behind `#` without a space; prose stands behind `# `.
 fn switched_on() -> String {
@@ -29,30 +35,73 @@ fn every_setting_in_the_default_file_can_be_switched_on() {
     Config::parse(&format!("profile = \"two-key\"\n{}", cover.join("\n"))).unwrap();
 }
 
-/// The guide shows nothing that would not load.
+/// The guides show nothing that would not load.
 #[test]
-fn every_example_in_the_guide_is_a_configuration() {
-    let blocks: Vec<&str> =
-        GUIDE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert!(blocks.len() >= 4);
-    for block in blocks {
-        if let Err(error) = Config::parse(block) {
-            panic!("{error}\n{block}");
+fn every_example_in_the_guides_is_a_configuration() {
+    for guide in GUIDES {
+        let blocks: Vec<&str> =
+            guide.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        assert!(blocks.len() >= 4);
+        for block in blocks {
+            if let Err(error) = Config::parse(block) {
+                panic!("{error}\n{block}");
+            }
         }
     }
 }
 
+/// The keys of a table of the default file; a name that stands for many tables gives the keys of all.
+fn keys(file: &toml::Table, path: &[&str]) -> BTreeSet<String> {
+    let mut tables = vec![file];
+    for step in path {
+        tables = tables
+            .into_iter()
+            .flat_map(|table| {
+                let found: Vec<&toml::Value> = match *step {
+                    "*" => table.values().collect(),
+                    step => table.get(step).into_iter().collect(),
+                };
+                found.into_iter().flat_map(|value| match value.as_array() {
+                    Some(items) => items.iter().collect(),
+                    None => vec![value],
+                })
+            })
+            .filter_map(toml::Value::as_table)
+            .collect();
+    }
+    tables.into_iter().flat_map(|table| table.keys().cloned()).collect()
+}
+
+/// X8: what can be written, and what the default file shows, is the same, table by table.
 #[test]
 fn every_key_that_is_known_stands_in_the_default_file() {
-    let text = switched_on();
-    let stands = |key: &str| {
-        text.lines()
-            .any(|line| line.starts_with(&format!("{key} = ")) || line.contains(&format!("{{ {key} = ")))
-            || text.contains(&format!(", {key} = "))
-            || text.contains(&format!("[{key}]"))
-            || text.contains(&format!("[{key}."))
+    let file: toml::Table = switched_on().parse().unwrap();
+    let check = |path: &[&str], known: &[&str]| {
+        let known: BTreeSet<String> = known.iter().map(|key| (*key).to_owned()).collect();
+        assert_eq!(keys(&file, path), known, "{path:?}");
     };
-    for key in [&TOP_KEYS[..], &TIME_KEYS, &SERVER_KEYS, &RULE_KEYS, &SPEND_KEYS, &EXAMPLE_KEYS].concat() {
-        assert!(stands(key), "`{key}` is not in yesgate.default.toml");
-    }
+    check(&[], &TOP_KEYS);
+    check(&["times"], &TIME_KEYS);
+    check(&["serve"], &SERVE_KEYS);
+    check(&["serve", "times"], &SERVE_TIME_KEYS);
+    check(&["serve", "limits"], &SERVE_LIMIT_KEYS);
+    check(&["telemetry"], &TELEMETRY_KEYS);
+    check(&["servers", "*"], &SERVER_KEYS);
+    check(&["rules"], &RULE_KEYS);
+    check(&["rules", "spend"], &SPEND_KEYS);
+    check(&["rules", "lookup"], &LOOKUP_KEYS);
+    check(&["rules", "match"], &EXAMPLE_KEYS);
+}
+
+/// What has a default stands in the default file with it, switched on; the rest is switched off.
+#[test]
+fn every_default_of_serve_is_written_down() {
+    let file: toml::Table = DEFAULTS.parse().unwrap();
+    let known = |keys: &[&str], without: &[&str]| -> BTreeSet<String> {
+        keys.iter().filter(|key| !without.contains(key)).map(|key| (*key).to_owned()).collect()
+    };
+    assert_eq!(keys(&file, &["serve"]), known(&SERVE_KEYS, &["public_url"]));
+    assert_eq!(keys(&file, &["serve", "times"]), known(&SERVE_TIME_KEYS, &[]));
+    assert_eq!(keys(&file, &["serve", "limits"]), known(&SERVE_LIMIT_KEYS, &[]));
+    assert_eq!(keys(&file, &["telemetry"]), known(&TELEMETRY_KEYS, &["otlp"]));
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::Policy;
+use super::super::{Known, Policy};
 use super::{Scene, call, policy};
 use crate::assurance::Assurance;
 use crate::call::{CallKey, WishedChannel};
@@ -121,7 +121,7 @@ proptest! {
     fn nothing_dangerous_runs_without_a_rule_that_lets_it(scene in scene()) {
         for policy in CAREFUL.iter() {
             let classified =
-                policy.classify(&scene.server.parse().unwrap(), &scene.definition(), scene.trust, None);
+                policy.classify(&scene.server.parse().unwrap(), &scene.definition(), scene.trust, Known::FirstUse);
             match scene.under(policy) {
                 Verdict::Forward(_) => prop_assert!(classified.class < Class::Dangerous),
                 Verdict::Ask(question) => {
@@ -155,7 +155,7 @@ proptest! {
         plain.trust = Trust::None;
         let annotated = plain.clone().annotated(annotations);
         let class = |scene: &Scene| {
-            Policy::default().classify(&"shop".parse().unwrap(), &scene.definition(), Trust::None, None).class
+            Policy::default().classify(&"shop".parse().unwrap(), &scene.definition(), Trust::None, Known::FirstUse).class
         };
         prop_assert!(class(&annotated) >= class(&plain));
         prop_assert_eq!(annotated.says(&Policy::default()), plain.says(&Policy::default()));

@@ -1,0 +1,143 @@
+//! What the suite is pointed at: the fixture, or the gateway in front of it, as real processes.
+//!
+//! INVARIANT: a process lives as long as its value; nothing is left behind when a run fails.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use crate::conformance::Upstream;
+
+/// A running server and all that runs for it.
+#[derive(Debug)]
+pub(super) struct Subject {
+    url: String,
+    /// In the order in which they are ended: what asks before what answers.
+    _processes: Vec<Process>,
+}
+
+impl Subject {
+    /// Starts the fixture alone.
+    pub(super) fn bare(folder: &Path) -> Result<Self> {
+        let (fixture, url) = fixture(folder)?;
+        Ok(Self { url, _processes: vec![fixture] })
+    }
+
+    /// Starts the gateway, and the fixture behind it.
+    pub(super) fn gateway(folder: &Path, upstream: Upstream) -> Result<Self> {
+        let (place, fixture) = match upstream {
+            Upstream::Stdio => {
+                let command = [program_text("conformance-server")?, "--stdio".to_owned()];
+                (format!("command = {}", toml::Value::from(command.to_vec())), None)
+            }
+            Upstream::Http => {
+                let (fixture, url) = fixture(folder)?;
+                (format!("url = {}", toml::Value::from(url)), Some(fixture))
+            }
+        };
+        let config = folder.join("yesgate.toml");
+        let text =
+            format!("[servers.{SERVER}]\n{place}\n\n[[rules]]\ntool = \"{SERVER}/*\"\nthen = \"run\"\n");
+        fs::write(&config, text).context("the gateway's configuration cannot be written")?;
+        let mut command = Command::new(program("yesgate")?);
+        command
+            .args([OsStr::new("--home"), folder.join("home").as_os_str()])
+            .args([OsStr::new("--config"), config.as_os_str()])
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
+        let mut gateway = Process::start(command, "the gateway")?;
+        let said = gateway.0.stderr.take().context("the gateway has no stderr")?;
+        let origin = await_line(said, &folder.join("gateway.log"), |line| {
+            let (_, url) = line.split_once("listening on ")?;
+            url.starts_with("http://").then(|| url.trim_end_matches('/').to_owned())
+        });
+        let origin = origin.context("the gateway did not say where it listens")?;
+        let processes = [Some(gateway), fixture].into_iter().flatten().collect();
+        Ok(Self { url: format!("{origin}/mcp/{SERVER}"), _processes: processes })
+    }
+
+    /// Where the suite finds it.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+/// What the gateway calls the fixture.
+const SERVER: &str = "fixture";
+
+/// How long a program may take to say where it listens.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn fixture(folder: &Path) -> Result<(Process, String)> {
+    let mut command = Command::new(program("conformance-server")?);
+    let log = File::create(folder.join("fixture.err")).context("the fixture's log cannot be made")?;
+    command.args(["--http", "127.0.0.1:0"]).stdout(Stdio::piped()).stderr(log);
+    let mut fixture = Process::start(command, "the fixture")?;
+    let said = fixture.0.stdout.take().context("the fixture has no stdout")?;
+    let url = await_line(said, &folder.join("fixture.log"), |line| {
+        line.starts_with("http://").then(|| line.to_owned())
+    });
+    Ok((fixture, url.context("the fixture did not say where it listens")?))
+}
+
+/// Finds a program that cargo built beside this one.
+fn program(name: &str) -> Result<PathBuf> {
+    let ours = std::env::current_exe().context("the folder of the programs is not known")?;
+    let program = ours.with_file_name(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    if !program.exists() {
+        bail!("`{name}` is not built");
+    }
+    Ok(program)
+}
+
+/// The same, for a place where a path is text.
+pub(super) fn program_text(name: &str) -> Result<String> {
+    let program = program(name)?;
+    program.to_str().map(str::to_owned).context("the folder of the programs has no name in UTF-8")
+}
+
+/// Waits for a line of a program; all that it writes, then and later, goes to the log.
+fn await_line(
+    output: impl Read + Send + 'static,
+    log: &Path,
+    wanted: impl Fn(&str) -> Option<String> + Send + 'static,
+) -> Result<String> {
+    let mut log = File::create(log).context("the log cannot be made")?;
+    let (found, finding) = mpsc::channel();
+    thread::spawn(move || {
+        // A program that must not wait for us is read to its end, wanted or not.
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            let _logged = writeln!(log, "{line}");
+            if let Some(answer) = wanted(&line) {
+                let _heard = found.send(answer);
+            }
+        }
+    });
+    finding.recv_timeout(PATIENCE).context("the line did not come")
+}
+
+/// A child that is ended with its value.
+#[derive(Debug)]
+struct Process(Child);
+
+impl Process {
+    fn start(mut command: Command, what: &str) -> Result<Self> {
+        command.stdin(Stdio::null()).spawn().map(Self).with_context(|| format!("{what} did not start"))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // One that has ended by itself cannot be ended again, which is as good.
+        let _ended = self.0.kill();
+        let _reaped = self.0.wait();
+    }
+}

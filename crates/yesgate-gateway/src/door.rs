@@ -1,0 +1,224 @@
+//! The HTTP door of `serve`: who may come in, and to which endpoint.
+//!
+//! - INVARIANT: nothing is read of a request's body before `Host`, `Origin` and the key were looked at.
+//! - INVARIANT: no caller, no front: [`Doorkeeper::caller`] is the only place where one is made.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use bytes::Bytes;
+use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use serde_json::json;
+use yesgate_core::caller::Caller;
+use yesgate_core::id::ServerName;
+use yesgate_core::key::{BearerKey, BearerKeyHash};
+
+use crate::board::Scope;
+use crate::edge::body::{Body, plain};
+use crate::edge::guard::Guard;
+use crate::edge::intake::read_body;
+use crate::edge::quota::{Kind, Quotas};
+use crate::edge::{EdgeLimits, Handler};
+use crate::front::HttpFront;
+use crate::hub::Hub;
+use crate::server::Health;
+
+/// Knows who may come in.
+#[derive(Debug)]
+pub struct Doorkeeper {
+    keys: RwLock<Arc<HashMap<BearerKeyHash, Caller>>>,
+    /// Who comes in without a key; nobody once there was one.
+    anybody: RwLock<Option<Caller>>,
+}
+
+impl Doorkeeper {
+    /// Lets in whoever has one of these keys; where there are none, the local user, if one is named.
+    pub fn new(keys: HashMap<BearerKeyHash, Caller>, local: Option<Caller>) -> Self {
+        let local = local.filter(|_| keys.is_empty());
+        Self { keys: RwLock::new(Arc::new(keys)), anybody: RwLock::new(local) }
+    }
+
+    /// Other keys are valid from here on. The first key closes the door for those without one, and the
+    /// last one that goes does not open it again.
+    pub fn renew(&self, keys: HashMap<BearerKeyHash, Caller>) {
+        if !keys.is_empty() {
+            *self.anybody.write().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+    }
+
+    /// Who calls.
+    fn caller(&self, headers: &HeaderMap) -> Result<Caller, Stranger> {
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        let value = match (values.next(), values.next()) {
+            (None, _) => {
+                let anybody = self.anybody.read().unwrap_or_else(PoisonError::into_inner);
+                return anybody.clone().ok_or(Stranger::NoKey);
+            }
+            (Some(value), None) => value,
+            (Some(_), Some(_)) => return Err(Stranger::WrongKey),
+        };
+        let key = value.to_str().ok().and_then(bearer).ok_or(Stranger::WrongKey)?;
+        let keys = Arc::clone(&self.keys.read().unwrap_or_else(PoisonError::into_inner));
+        // Who shows a key that nobody gave out is not the local user.
+        keys.get(&BearerKey::presented(key).hash()).cloned().ok_or(Stranger::WrongKey)
+    }
+}
+
+/// Why somebody does not come in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stranger {
+    NoKey,
+    WrongKey,
+}
+
+impl Stranger {
+    /// RFC 6750 §3: whoever showed nothing is told only what to show.
+    fn response(self) -> Response<Body> {
+        let (challenge, words) = match self {
+            Self::NoKey => ("Bearer realm=\"yesgate\"", "a bearer key is needed"),
+            Self::WrongKey => {
+                ("Bearer realm=\"yesgate\", error=\"invalid_token\"", "the bearer key is not valid")
+            }
+        };
+        let mut response = failure(StatusCode::UNAUTHORIZED, words);
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        response
+    }
+}
+
+fn bearer(value: &str) -> Option<&str> {
+    let (scheme, key) = value.split_once(' ')?;
+    Some(key.trim()).filter(|key| scheme.eq_ignore_ascii_case("bearer") && !key.is_empty())
+}
+
+/// Answers every HTTP request of the gateway.
+#[derive(Debug)]
+pub struct Door {
+    /// Which hosts and origins may call.
+    pub guard: Guard,
+    /// Who may come in.
+    pub keeper: Arc<Doorkeeper>,
+    /// What one caller, and all of them, may take.
+    pub quotas: Quotas,
+    /// What a request may take.
+    pub limits: EdgeLimits,
+    /// The way to the servers.
+    pub front: Arc<HttpFront>,
+    /// The servers.
+    pub hub: Arc<Hub>,
+}
+
+impl Handler for Door {
+    async fn handle(&self, request: Request<Incoming>, _from: SocketAddr) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        let admitted = match self.guard.check(&parts) {
+            Ok(admitted) => admitted,
+            Err(refused) => return refused.response(),
+        };
+        if let Some(response) = self.guard.preflight(&parts) {
+            return response;
+        }
+        let mut response = match place(parts.uri.path()) {
+            Some(Place::Endpoint(scope)) => self.endpoint(scope, parts, body).await,
+            Some(Place::Alive) => only_get(&parts.method, || plain(StatusCode::OK, "alive\n")),
+            Some(Place::Ready) => only_get(&parts.method, || self.ready()),
+            None => failure(StatusCode::NOT_FOUND, "there is nothing here"),
+        };
+        admitted.decorate(&mut response);
+        response
+    }
+}
+
+impl Door {
+    async fn endpoint(&self, scope: Scope, parts: http::request::Parts, body: Incoming) -> Response<Body> {
+        let caller = match self.keeper.caller(&parts.headers) {
+            Ok(caller) => caller,
+            Err(stranger) => return stranger.response(),
+        };
+        let length = hyper::body::Body::size_hint(&body);
+        let expected =
+            length.upper().unwrap_or_else(|| u64::try_from(self.limits.body_bytes).unwrap_or(u64::MAX));
+        let held = match self.quotas.take(Kind::Bytes, &caller, expected) {
+            Ok(held) => held,
+            Err(full) => return busy(full.status()),
+        };
+        let body = match read_body(body, &self.limits).await {
+            Ok(body) => body,
+            Err(error) => {
+                return failure(error.status(), &error.to_string());
+            }
+        };
+        let response = self.front.handle(scope, caller, parts, body).await;
+        drop(held);
+        response
+    }
+
+    /// Whether gated calls can be answered, and how each server does. A server that is down does not make
+    /// the gateway unready: the others are served.
+    fn ready(&self) -> Response<Body> {
+        let servers: serde_json::Map<String, serde_json::Value> = self
+            .hub
+            .health()
+            .into_iter()
+            .map(|(name, health)| {
+                let health = match health {
+                    Health::Idle => json!({"status": "idle"}),
+                    Health::Up => json!({"status": "up"}),
+                    Health::Down(why) => json!({"status": "down", "why": why}),
+                };
+                (name, health)
+            })
+            .collect();
+        json_response(StatusCode::OK, &json!({"status": "ready", "servers": servers}))
+    }
+}
+
+enum Place {
+    Endpoint(Scope),
+    Alive,
+    Ready,
+}
+
+fn place(path: &str) -> Option<Place> {
+    match path {
+        "/api/mcp" | "/mcp" => Some(Place::Endpoint(Scope::All)),
+        "/healthz" | "/livez" => Some(Place::Alive),
+        "/readyz" => Some(Place::Ready),
+        other => {
+            let name = other.strip_prefix("/mcp/")?.parse::<ServerName>().ok()?;
+            Some(Place::Endpoint(Scope::One(name)))
+        }
+    }
+}
+
+fn only_get(method: &Method, answer: impl FnOnce() -> Response<Body>) -> Response<Body> {
+    if method == Method::GET || method == Method::HEAD {
+        return answer();
+    }
+    let mut response = failure(StatusCode::METHOD_NOT_ALLOWED, "only GET is known here");
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET"));
+    response
+}
+
+fn busy(status: StatusCode) -> Response<Body> {
+    let mut response = failure(status, "too much is under way; try again in a moment");
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+/// A refusal at the door, in the words of JSON-RPC so that clients show them.
+fn failure(status: StatusCode, words: &str) -> Response<Body> {
+    let error = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": words}});
+    json_response(status, &error)
+}
+
+fn json_response(status: StatusCode, value: &serde_json::Value) -> Response<Body> {
+    let mut response = Response::new(Body::whole(Bytes::from(value.to_string())));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,106 @@
+//! Questions that were put to a client of the old era as requests, until its responses come.
+//!
+//! INVARIANT: a response finds its question only as long as somebody waits for it; one that comes after the
+//! request ended or was withdrawn, or comes twice, is dropped.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::mailbox::Question;
+use super::meta::text;
+use super::wire;
+use crate::cancel::Cancel;
+use crate::talk::{Given, InputAnswer};
+
+/// The open questions to one client.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    last: u64,
+    rounds: HashMap<u64, Round>,
+}
+
+#[derive(Debug)]
+struct Round {
+    question: Question,
+    /// The keys of the questions, in the order of their ids.
+    keys: Vec<String>,
+    /// The withdrawal of the request that they belong to.
+    cancel: Option<Cancel>,
+}
+
+impl Asked {
+    /// Notes a round, and gives its number and the requests to send. No answer counts after the withdrawal of
+    /// the request that it belongs to, even if whoever asked has not heard of that yet.
+    pub(crate) fn put(&self, question: Question, cancel: Option<Cancel>) -> (u64, Vec<Bytes>) {
+        let mut state = self.lock();
+        state.last += 1;
+        let number = state.last;
+        let messages = question
+            .requests
+            .iter()
+            .enumerate()
+            .map(|(index, request)| {
+                wire::request(&id(number, index), request.method.as_str(), &request.params)
+            })
+            .collect();
+        let keys = question.requests.iter().map(|request| request.key.clone()).collect();
+        state.rounds.insert(number, Round { question, keys, cancel });
+        (number, messages)
+    }
+
+    /// Takes a response of the client.
+    pub(crate) fn answered(&self, id: &RawValue, given: Given) {
+        let found = text(id).as_deref().and_then(parse_id).and_then(|(number, index)| {
+            let mut state = self.lock();
+            let round = state.rounds.get_mut(&number)?;
+            if round.cancel.as_ref().is_some_and(Cancel::is_fired) {
+                return None;
+            }
+            let key = round.keys.get(index)?.clone();
+            round.question.requests.iter().find(|request| request.key == key)?;
+            round.question.take(InputAnswer { key, answer: given });
+            if round.question.requests.is_empty() { Some(state.rounds.remove(&number)) } else { Some(None) }
+        });
+        match found {
+            Some(Some(round)) => round.question.finish(),
+            Some(None) => {}
+            None => tracing::debug!("a client answered something that nobody asks any more; it is dropped"),
+        }
+    }
+
+    /// Takes a round back, and gives the messages that tell the client so.
+    pub(crate) fn withdraw(&self, number: u64) -> Vec<Bytes> {
+        let Some(round) = self.lock().rounds.remove(&number) else { return Vec::new() };
+        let is_open = |key: &String| round.question.requests.iter().any(|request| request.key == *key);
+        let open = round.keys.iter().enumerate().filter(|(_, key)| is_open(key));
+        open.map(|(index, _)| wire::cancelled(&Value::from(id(number, index)))).collect()
+    }
+
+    /// Takes everything back: whoever asks learns that the client went.
+    pub(crate) fn clear(&self) {
+        let all = std::mem::take(&mut self.lock().rounds);
+        drop(all);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn id(round: u64, index: usize) -> String {
+    format!("yg-{round}-{index}")
+}
+
+fn parse_id(id: &str) -> Option<(u64, usize)> {
+    let (round, index) = id.strip_prefix("yg-")?.split_once('-')?;
+    Some((round.parse().ok()?, index.parse().ok()?))
+}

@@ -1,0 +1,54 @@
+//! What every modern request says of its sender, in `params._meta`.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::message::{Fields, Malformed};
+
+/// The members of `_meta` that a front looks at.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct Meta<'a> {
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
+    pub(crate) capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo")]
+    pub(crate) info: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "progressToken")]
+    pub(crate) progress_token: Option<&'a RawValue>,
+}
+
+impl<'a> Meta<'a> {
+    /// Reads `_meta`; none is as good as an empty one.
+    pub(crate) fn read(fields: &Fields<'a>) -> Result<Self, Malformed> {
+        let Some(meta) = fields.meta else { return Ok(Self::default()) };
+        if !meta.get().starts_with('{') {
+            return Err(Malformed("`_meta` must be an object".into()));
+        }
+        serde_json::from_str(meta.get()).map_err(|error| Malformed(format!("`_meta` was not read: {error}")))
+    }
+
+    /// The revision that the message is written in. `None`: it does not say.
+    pub(crate) fn version(&self) -> Option<Result<String, Malformed>> {
+        let version = self.version?;
+        Some(
+            text(version)
+                .ok_or_else(|| Malformed("`_meta` must name the protocol version as a string".into())),
+        )
+    }
+
+    /// The capabilities, which every modern request must declare.
+    pub(crate) fn capabilities(&self) -> Result<&'a RawValue, Malformed> {
+        match self.capabilities {
+            Some(capabilities) if capabilities.get().starts_with('{') => Ok(capabilities),
+            Some(_) | None => Err(Malformed(
+                "`_meta` must have `io.modelcontextprotocol/clientCapabilities`, an object".into(),
+            )),
+        }
+    }
+}
+
+/// The text of a JSON string; `None` where it is none.
+pub(crate) fn text(value: &RawValue) -> Option<String> {
+    serde_json::from_str(value.get()).ok()
+}

@@ -1,0 +1,122 @@
+//! What a server's list of tools means to the ledger: first use, new and changed tools, and the
+//! questions that lost their ground.
+//!
+//! INVARIANT: tools are pinned by themselves once, at the first use of their server. Whatever comes
+//! or changes later is pinned by a human only.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use yesgate_core::audit::AuditEvent;
+use yesgate_core::digest::{DefinitionDigest, ServerIdentity};
+use yesgate_core::id::{BootId, IntentId, ServerName, ToolName};
+use yesgate_core::intent::{Ground, Intent};
+use yesgate_core::policy::{Known, Pins, Usage};
+
+use crate::boots::Boots;
+use crate::change::{Effects, Found, Target};
+use crate::error::LedgerError;
+use crate::ledger::Ledger;
+
+/// What came of a look at all tools of a server.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Sighted {
+    /// Tools that were pinned because the server is used for the first time.
+    pub first: Vec<ToolName>,
+    /// Tools that came after the first use, and that nobody has accepted.
+    pub new: Vec<ToolName>,
+    /// Tools that were accepted with another definition.
+    pub changed: Vec<ToolName>,
+    /// Questions that are void, because their tool is defined differently now or is gone.
+    pub voided: Vec<IntentId>,
+}
+
+impl Ledger {
+    /// Takes note of all tools that a server has right now, in one transaction.
+    ///
+    /// Where the server was never used, every tool that nobody pinned is pinned as it is; an empty
+    /// list is no use. Later, nothing is pinned. Each time, open questions and unused yeses of this
+    /// very server are void if their tool has another definition now or is gone, but for those of
+    /// another gateway that lives: it has its own process of the server, and looks for itself.
+    ///
+    /// # Errors
+    /// When what it found is not durable.
+    pub async fn sight(
+        &self,
+        server: &ServerName,
+        identity: &ServerIdentity,
+        tools: Vec<(ToolName, DefinitionDigest)>,
+    ) -> Result<Sighted, LedgerError> {
+        let look = Look {
+            server: server.clone(),
+            tools: tools.into_iter().collect(),
+            boots: self.store().boots().cloned(),
+            own: self.boot().clone(),
+        };
+        self.change(Target::Server(server.clone(), *identity), move |found, now| look.take(found, now)).await
+    }
+}
+
+/// One look at a server.
+struct Look {
+    server: ServerName,
+    tools: BTreeMap<ToolName, DefinitionDigest>,
+    boots: Option<Boots>,
+    own: BootId,
+}
+
+impl Look {
+    fn take(self, found: Found, now: Timestamp) -> (Sighted, Effects) {
+        let Found { mut intents, pins, .. } = found;
+        let mut sighted = Sighted::default();
+        let events = match pins.usage() {
+            Usage::Unused if !self.tools.is_empty() => self.first_use(&pins, &mut sighted),
+            Usage::Unused | Usage::InUse => Vec::new(),
+        };
+        for (tool, definition) in &self.tools {
+            match pins.known(tool) {
+                Known::FirstUse => {}
+                Known::Pinned(pin) if pin.definition == *definition => {}
+                Known::Pinned(_) => sighted.changed.push(tool.clone()),
+                Known::New => sighted.new.push(tool.clone()),
+            }
+        }
+        for intent in &mut intents {
+            // One whose time ran out is over for that reason.
+            if !self.stands(intent)
+                && !intent.notice_expiry(now)
+                && intent.void(Ground::ToolChanged, now).is_ok()
+            {
+                sighted.voided.push(intent.id().clone());
+            }
+        }
+        (sighted, Effects { intents, events, ..Effects::default() })
+    }
+
+    /// Pins what nobody has pinned.
+    fn first_use(&self, pins: &Pins, sighted: &mut Sighted) -> Vec<AuditEvent> {
+        let mut events = vec![AuditEvent::FirstUse { server: self.server.clone() }];
+        for (tool, definition) in self.tools.iter().filter(|(tool, _)| pins.get(tool).is_none()) {
+            sighted.first.push(tool.clone());
+            events.push(AuditEvent::Pinned {
+                server: self.server.clone(),
+                tool: tool.clone(),
+                definition: *definition,
+                class: None,
+                by: "first use".to_owned(),
+            });
+        }
+        events
+    }
+
+    /// Whether a question is still about the tool as it is, or is not ours to judge.
+    fn stands(&self, intent: &Intent) -> bool {
+        let binding = &intent.question().binding;
+        let asked_by = intent.asked_by().boot.as_ref().filter(|boot| **boot != self.own);
+        let is_anothers = match (&self.boots, asked_by) {
+            (Some(boots), Some(boot)) => !boots.is_over(boot).unwrap_or(false),
+            (None, _) | (_, None) => false,
+        };
+        is_anothers || self.tools.get(&binding.tool) == Some(&binding.definition)
+    }
+}

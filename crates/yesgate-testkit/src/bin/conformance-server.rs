@@ -1,0 +1,7 @@
+//! The conformance fixture as a program; what it does is in [`yesgate_testkit::conformance`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    yesgate_testkit::conformance::main()
+}

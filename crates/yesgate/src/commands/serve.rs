@@ -1,0 +1,215 @@
+//! `serve`: the gate in front of all configured servers, over HTTP or over stdio.
+
+mod reload;
+mod servers;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use yesgate::SystemEntropy;
+use yesgate_core::id::ServerName;
+use yesgate_core::policy::ServeConfig;
+use yesgate_gateway::board::Scope;
+use yesgate_gateway::door::{Door, Doorkeeper};
+use yesgate_gateway::edge::guard::Guard;
+use yesgate_gateway::edge::quota::{Caps, Quotas};
+use yesgate_gateway::edge::{self, EdgeLimits};
+use yesgate_gateway::front::share::Share;
+use yesgate_gateway::front::{FrontSettings, HttpFront, pipe};
+use yesgate_gateway::gate::Naming;
+use yesgate_gateway::hub::Hub;
+use yesgate_gateway::stdio::host;
+use yesgate_gateway::wrap::Host;
+use yesgate_ledger::Ledger;
+
+use self::servers::Workshop;
+use super::wrap::{local_caller, log_to_stderr};
+use crate::cli::ServeArgs;
+use crate::output::{Done, Hinted};
+use crate::settings::Settings;
+
+pub(super) async fn run(settings: Settings, args: ServeArgs) -> anyhow::Result<Done> {
+    log_to_stderr(if args.stdio { "warn" } else { "info" });
+    if settings.config.servers.is_empty() {
+        let hint = "name one in the configuration: [servers.NAME] with `command` or `url`";
+        return Err(Hinted::new("there is no server to serve", Some(hint)).into());
+    }
+    let (ledger, boot) = settings.ledger().await?;
+    if args.stdio {
+        let workshop = Workshop::new(&settings, ledger, boot, Naming::BySelf)?;
+        return serve_stdio(&settings, workshop, args.only.as_deref()).await;
+    }
+    let config = settings.config.serve.clone();
+    let listen = args.listen.unwrap_or(config.listen);
+    let keys = ledger.live_keys().await?;
+    if keys.is_empty() && !listen.ip().is_loopback() {
+        let words = format!("without keys everybody could call, so `serve` does not listen at {listen}");
+        let hint = "make one with `yesgate keys add --user NAME`, or listen at a loopback address";
+        return Err(Hinted::new(words, Some(hint)).into());
+    }
+    let naming = if keys.is_empty() { Naming::BySelf } else { Naming::ByKey };
+    let local = if listen.ip().is_loopback() { Some(local_caller()?) } else { None };
+    let keeper = Arc::new(Doorkeeper::new(keys, local));
+    let workshop = Workshop::new(&settings, ledger.clone(), boot, naming)?;
+    serve_http(settings, config, workshop, ledger, keeper, listen).await
+}
+
+async fn serve_http(
+    settings: Settings,
+    config: ServeConfig,
+    workshop: Workshop,
+    ledger: Ledger,
+    keeper: Arc<Doorkeeper>,
+    listen: SocketAddr,
+) -> anyhow::Result<Done> {
+    let listener =
+        TcpListener::bind(listen).await.with_context(|| format!("{listen} cannot be listened at"))?;
+    let bound = listener.local_addr()?;
+    let hub = open_hub(&settings, &workshop).await?;
+    let front = Arc::new(HttpFront::new(
+        Arc::clone(&hub) as Arc<_>,
+        front_settings(&config),
+        Arc::new(SystemEntropy),
+    ));
+    let limits = edge_limits(&config, bound);
+    let names: Vec<String> = config.authorities().map(ToString::to_string).collect();
+    let origins: Vec<String> = config.origins.iter().map(ToString::to_string).collect();
+    let door = Arc::new(Door {
+        guard: Guard::new(bound, &names, &origins)?,
+        keeper: Arc::clone(&keeper),
+        quotas: Quotas::new(caps(&config)),
+        limits: limits.clone(),
+        front: Arc::clone(&front),
+        hub: Arc::clone(&hub),
+    });
+    let tending = tokio::spawn(Arc::clone(&hub).tend());
+    let keeping = tokio::spawn(renew_keys(ledger, keeper));
+    let reloading = tokio::spawn(reload::watch(settings, workshop, Arc::clone(&hub)));
+    eprintln!("listening on http://{bound}");
+    let shutdown = async {
+        end_signal().await;
+        tracing::info!("shutting down: what is under way may end");
+        front.close();
+    };
+    let drained = edge::serve(listener, door, limits, shutdown).await;
+    if drained.cut > 0 {
+        tracing::warn!(cut = drained.cut, "requests were still under way when the time to end them was over");
+    }
+    for task in [tending, keeping, reloading] {
+        task.abort();
+    }
+    close(&hub).await;
+    Ok(Done::Ok)
+}
+
+async fn serve_stdio(settings: &Settings, workshop: Workshop, only: Option<&str>) -> anyhow::Result<Done> {
+    let scope = match only {
+        Some(name) => {
+            let name: ServerName = name.parse()?;
+            anyhow::ensure!(settings.config.servers.contains_key(&name), "there is no server `{name}`");
+            Scope::One(name)
+        }
+        None => Scope::All,
+    };
+    let hub = open_hub(settings, &workshop).await?;
+    let tending = tokio::spawn(Arc::clone(&hub).tend());
+    let (input, output) = host::host().context("stdin and stdout cannot be used")?;
+    pipe::stdio(
+        Arc::clone(&hub) as Arc<_>,
+        scope,
+        local_caller()?,
+        Host { input, output },
+        front_settings(&settings.config.serve),
+        Arc::new(SystemEntropy),
+        end_signal(),
+    )
+    .await;
+    tending.abort();
+    close(&hub).await;
+    Ok(Done::Ok)
+}
+
+async fn open_hub(settings: &Settings, workshop: &Workshop) -> anyhow::Result<Arc<Hub>> {
+    let servers = workshop.build(&settings.config, &[]).await?;
+    let longest = settings.config.serve.times.call;
+    Ok(Arc::new(Hub::new(servers, workshop.ledger().clone(), longest)))
+}
+
+/// Ends all links, and gives server processes the time to end.
+async fn close(hub: &Hub) {
+    hub.close();
+    tokio::time::sleep(LAST_WORDS).await;
+}
+
+/// Keeps the keys as fresh as the ledger: at once for changes of this process, within 200 ms for others'.
+async fn renew_keys(ledger: Ledger, keeper: Arc<Doorkeeper>) {
+    let mut changes = ledger.changes();
+    loop {
+        changes.changed().await;
+        match ledger.live_keys().await {
+            Ok(keys) => keeper.renew(keys),
+            Err(error) => {
+                // Whoever was revoked must not come in because we cannot read who was.
+                tracing::error!(%error, "the keys cannot be read, so nobody comes in: {error}");
+                keeper.renew(std::collections::HashMap::new());
+            }
+        }
+    }
+}
+
+/// Waits until we are told to end.
+async fn end_signal() {
+    let (Ok(mut terminate), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+fn front_settings(config: &ServeConfig) -> FrontSettings {
+    let limits = &config.limits;
+    FrontSettings {
+        session_idle: config.times.session,
+        sessions: Share { all: limits.sessions, each: limits.sessions_per_caller },
+        streams: Share { all: limits.streams, each: limits.streams_per_caller },
+        ..FrontSettings::default()
+    }
+}
+
+fn edge_limits(config: &ServeConfig, bound: SocketAddr) -> EdgeLimits {
+    let (times, limits) = (&config.times, &config.limits);
+    EdgeLimits {
+        header_time: times.headers,
+        body_time: times.body,
+        idle_time: times.idle,
+        drain_time: times.drain,
+        connections: limits.connections,
+        connections_per_address: limits.connections_per_address,
+        body_bytes: limits.body,
+        ..EdgeLimits::listening_at(bound)
+    }
+}
+
+fn caps(config: &ServeConfig) -> Caps {
+    let limits = &config.limits;
+    let number = |limit: usize| u64::try_from(limit).unwrap_or(u64::MAX);
+    Caps {
+        streams: number(limits.streams),
+        streams_per_caller: number(limits.streams_per_caller),
+        sessions: number(limits.sessions),
+        sessions_per_caller: number(limits.sessions_per_caller),
+        bytes: number(limits.bytes),
+        bytes_per_caller: number(limits.bytes_per_caller),
+    }
+}
+
+/// How long server processes get to end when we do.
+const LAST_WORDS: Duration = Duration::from_millis(300);

@@ -1,0 +1,93 @@
+//! Reads the configuration again when its file changes, or when we are told to (SIGHUP).
+//!
+//! INVARIANT: a file that is not sound changes nothing: the policy that was in force stays.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::signal::unix::{SignalKind, signal};
+use yesgate_core::policy::Config;
+use yesgate_gateway::hub::Hub;
+
+use super::servers::{Built, Workshop};
+use crate::settings::{Settings, read_config};
+
+/// Watches the configuration for as long as we serve.
+pub(super) async fn watch(settings: Settings, workshop: Workshop, hub: Arc<Hub>) {
+    let Some(path) = settings.config_path.clone() else { return };
+    let Ok(mut hang_up) = signal(SignalKind::hangup()) else {
+        tracing::error!("SIGHUP cannot be listened to, so the configuration is not read again");
+        return;
+    };
+    let mut running = Running { config: settings.config, workshop, hub };
+    let mut seen = look(&path);
+    loop {
+        // A look at the file is cheap, and works where a change is a new link to another file.
+        let asked = tokio::select! {
+            _ = hang_up.recv() => true,
+            () = tokio::time::sleep(LOOK) => false,
+        };
+        let now = look(&path);
+        if asked || now != seen {
+            seen = now;
+            running.reload(&path).await;
+        }
+    }
+}
+
+struct Running {
+    config: Config,
+    workshop: Workshop,
+    hub: Arc<Hub>,
+}
+
+impl Running {
+    async fn reload(&mut self, path: &Path) {
+        let config = match read_config(path) {
+            Ok(config) => config,
+            Err(error) => {
+                tracing::error!("the configuration is not sound, and the old one stays in force: {error:#}");
+                return;
+            }
+        };
+        if config == self.config {
+            tracing::info!("the configuration was read again and says the same");
+            return;
+        }
+        let old: Vec<Built> = self
+            .hub
+            .servers()
+            .iter()
+            .filter_map(|server| {
+                Some((self.config.servers.get(server.gate.name())?.clone(), Arc::clone(server)))
+            })
+            .collect();
+        let servers = match self.workshop.build(&config, &old).await {
+            Ok(servers) => servers,
+            Err(error) => {
+                tracing::error!(
+                    "the configuration cannot be used, and the old one stays in force: {error:#}"
+                );
+                return;
+            }
+        };
+        if config.serve != self.config.serve || config.telemetry != self.config.telemetry {
+            tracing::warn!("changes in [serve] and [telemetry] count from the next start on");
+        }
+        self.hub.replace(servers);
+        self.hub.govern(&Arc::new(config.policy.clone())).await;
+        tracing::info!(servers = config.servers.len(), "the configuration was read again and is in force");
+        self.config = config;
+    }
+}
+
+/// What tells one state of the file from another.
+fn look(path: &Path) -> Option<(u64, i64, i64, u64)> {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.ino(), metadata.mtime(), metadata.mtime_nsec(), metadata.len()))
+}
+
+/// How often the file is looked at.
+const LOOK: Duration = Duration::from_secs(1);

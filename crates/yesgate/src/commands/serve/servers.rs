@@ -1,0 +1,206 @@
+//! From the configuration of a server to a server behind its gate.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use secrecy::ExposeSecret as _;
+use tokio::sync::Semaphore;
+use yesgate::SystemEntropy;
+use yesgate_core::class::Trust;
+use yesgate_core::digest::ServerIdentity;
+use yesgate_core::id::{BootId, ServerName};
+use yesgate_core::intent::Asker;
+use yesgate_core::policy::{
+    AuthSetting, ChildPlace, Config, EraSetting, HttpPlace, Place as ConfiguredPlace, ServerConfig, Template,
+};
+use yesgate_core::switch::OperatorSwitch;
+use yesgate_gateway::child::{ChildSpec, guard};
+use yesgate_gateway::era::Era;
+use yesgate_gateway::fetch::{FetchLimits, HttpClient};
+use yesgate_gateway::gate::{Gate, GatedServer, Naming, Setting};
+use yesgate_gateway::server::{Place, Server, ServerSpec};
+use yesgate_gateway::upstream::web::WebPlace;
+use yesgate_ledger::Ledger;
+
+use super::super::wrap::REACH;
+use crate::catalogue::Writer;
+use crate::home::Home;
+use crate::settings::Settings;
+
+/// Builds servers, and remembers from what.
+#[derive(Debug)]
+pub(super) struct Workshop {
+    home: Home,
+    ledger: Ledger,
+    boot: BootId,
+    naming: Naming,
+    client: HttpClient,
+    children: Arc<Semaphore>,
+}
+
+/// A server and the configuration that it was built from.
+pub(super) type Built = (ServerConfig, Arc<Server>);
+
+impl Workshop {
+    pub(super) fn new(
+        settings: &Settings,
+        ledger: Ledger,
+        boot: BootId,
+        naming: Naming,
+    ) -> anyhow::Result<Self> {
+        let serve = &settings.config.serve;
+        let limits = FetchLimits {
+            answer: serve.times.call,
+            answer_bytes: serve.limits.answer,
+            event_bytes: serve.limits.answer,
+            ..FetchLimits::default()
+        };
+        Ok(Self {
+            home: settings.home.clone(),
+            ledger,
+            boot,
+            naming,
+            client: HttpClient::new(limits)?,
+            children: Arc::new(Semaphore::new(serve.limits.children)),
+        })
+    }
+
+    pub(super) const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Builds all servers of a configuration. One whose own lines are as they were stays as it is.
+    pub(super) async fn build(&self, config: &Config, old: &[Built]) -> anyhow::Result<Vec<Arc<Server>>> {
+        let mut servers = Vec::new();
+        for (name, server) in &config.servers {
+            let known = old.iter().find(|(was, built)| was == server && built.gate.name() == name);
+            match known {
+                Some((_, built)) => servers.push(Arc::clone(built)),
+                None => servers.push(self.build_one(config, name, server).await?),
+            }
+        }
+        Ok(servers)
+    }
+
+    async fn build_one(
+        &self,
+        config: &Config,
+        name: &ServerName,
+        server: &ServerConfig,
+    ) -> anyhow::Result<Arc<Server>> {
+        let about = || format!("the server `{name}` cannot be set up");
+        let (place, identity) = match &server.place {
+            ConfiguredPlace::Child(child) => child_place(child).with_context(about)?,
+            ConfiguredPlace::Http(http) => self.web_place(name, http).with_context(about)?,
+        };
+        // What nobody vouches for is not believed when it says that a tool only reads.
+        let trust = server.trust(Trust::None);
+        let setting = Setting {
+            boot: self.boot.clone(),
+            asker: Asker { uid: Some(rustix::process::getuid().as_raw()), boot: Some(self.boot.clone()) },
+            switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
+            reach: REACH,
+            naming: self.naming,
+        };
+        let gated = GatedServer { name: name.clone(), identity, trust };
+        let policy = Arc::new(config.policy.clone());
+        let gate = Gate::new(gated, policy, self.ledger.clone(), setting, Arc::new(SystemEntropy)).await?;
+        let words: Vec<OsString> = match &server.place {
+            ConfiguredPlace::Child(child) => child.command.iter().map(OsString::from).collect(),
+            ConfiguredPlace::Http(http) => vec![http.url.as_str().into()],
+        };
+        let observer = Writer::new(&self.home, name, &words, trust == Trust::None);
+        let era = match server.era {
+            EraSetting::Auto => None,
+            EraSetting::Legacy => Some(Era::Legacy),
+            EraSetting::Modern => Some(Era::Modern),
+        };
+        let spec = ServerSpec { prefix: server.prefix.as_str().to_owned(), place, era };
+        Ok(Arc::new(Server::new(
+            spec,
+            Arc::new(gate),
+            self.client.clone(),
+            Arc::clone(&self.children),
+            Some(Arc::new(observer)),
+        )))
+    }
+
+    fn web_place(&self, name: &ServerName, http: &HttpPlace) -> anyhow::Result<(Place, ServerIdentity)> {
+        let mut headers = HeaderMap::new();
+        for (header, template) in &http.headers {
+            let value = expand(template)?;
+            let mut value = HeaderValue::from_str(value.expose_secret())
+                .map_err(|_| anyhow::anyhow!("the value of the header `{header}` cannot be sent"))?;
+            value.set_sensitive(true);
+            headers.insert(header.as_str().parse::<HeaderName>()?, value);
+        }
+        let named = headers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes()));
+        let identity = ServerIdentity::of_endpoint(http.url.as_str(), named);
+        let credentials = match &http.auth {
+            AuthSetting::None => None,
+            AuthSetting::OAuth(_) => anyhow::bail!("`auth = \"oauth\"` at `{name}` is not there yet"),
+        };
+        let uri = http.url.as_str().parse()?;
+        Ok((Place::Web(WebPlace { uri, headers, credentials }), identity))
+    }
+}
+
+fn child_place(child: &ChildPlace) -> anyhow::Result<(Place, ServerIdentity)> {
+    let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
+        .filter(|(name, _)| {
+            let name = name.to_string_lossy();
+            HARMLESS.contains(&name.as_ref())
+                || name.starts_with("LC_")
+                || child.pass_env.iter().any(|passed| *passed == name)
+        })
+        .collect();
+    for (name, template) in &child.env {
+        environment.retain(|(known, _)| known.to_string_lossy() != name.as_str());
+        environment.push((name.into(), expand(template)?.expose_secret().into()));
+    }
+    let folder = match &child.folder {
+        Some(folder) => folder.clone(),
+        None => std::env::current_dir().context("the working directory is gone")?,
+    };
+    let identity = ServerIdentity::of_command(
+        child.command.iter().map(|word| word.as_bytes()),
+        folder.as_os_str().as_bytes(),
+        environment.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())),
+    );
+    let (program, args) = child.command.split_first().context("`command` names no program")?;
+    let spec = ChildSpec {
+        program: program.into(),
+        args: args.iter().map(OsString::from).collect(),
+        environment: Some(environment),
+        folder: Some(folder),
+        guard: guard::prefix(&["guard"]).context("this program cannot find itself")?,
+    };
+    Ok((Place::Child(spec), identity))
+}
+
+fn expand(template: &Template) -> anyhow::Result<secrecy::SecretString> {
+    template
+        .expand(|name| std::env::var(name).ok())
+        .map_err(|missing| anyhow::anyhow!("the environment has no variable `{}`", missing.name))
+}
+
+/// What a program needs to run, and what tells nothing: everything else of our environment may be a secret.
+const HARMLESS: [&str; 14] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "TZ",
+    "TMPDIR",
+    "TERM",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+];
