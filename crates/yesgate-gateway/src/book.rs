@@ -13,6 +13,12 @@ use crate::mirror::params::ParamHeaders;
 use crate::raw::{RawObject, elements};
 use crate::upstream::{Answer, OwnRequest, Upstream};
 
+/// Hears of the tools that a server has, whenever their list is complete.
+pub trait ToolsObserver: Send + Sync + std::fmt::Debug {
+    /// All tools, as the server describes them.
+    fn tools_seen(&self, tools: &[Box<RawValue>]);
+}
+
 /// The tools of one server.
 #[derive(Debug, Default)]
 pub struct ToolBook {

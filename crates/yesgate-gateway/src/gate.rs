@@ -27,7 +27,7 @@ use yesgate_core::verdict::{Channel, Question, Verdict};
 use yesgate_ledger::{Ledger, LedgerError};
 
 use self::judging::{Reviewed, no_state, unreadable_list};
-use crate::book::Unreadable;
+use crate::book::{ToolsObserver, Unreadable};
 use crate::era::{Era, client_name};
 use crate::errand::{Errand, Incoming, Pass};
 use crate::look_up::NoState;
@@ -44,6 +44,8 @@ pub struct Gate {
     pub(crate) setting: Setting,
     pub(crate) entropy: Arc<dyn Entropy>,
     pins: Mutex<Reviewed>,
+    /// Who else wants to know what tools there are.
+    observer: Option<Arc<dyn ToolsObserver>>,
     /// A question was opened: somebody may soon say yes to it.
     pub(crate) opened: Notify,
 }
@@ -94,9 +96,11 @@ impl Gate {
         ledger: Ledger,
         setting: Setting,
         entropy: Arc<dyn Entropy>,
+        observer: Option<Arc<dyn ToolsObserver>>,
     ) -> Result<Self, LedgerError> {
         let gate = Self {
             pins: Mutex::new(Reviewed::unread()),
+            observer,
             opened: Notify::new(),
             server,
             policy: RwLock::new(policy),

@@ -31,6 +31,7 @@ mod run;
 pub mod scan;
 pub mod server;
 pub mod session;
+pub mod sign_in;
 pub mod sse;
 pub mod stdio;
 pub mod talk;

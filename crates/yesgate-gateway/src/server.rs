@@ -26,7 +26,6 @@ use crate::errand::Ways;
 use crate::fetch::HttpClient;
 use crate::gate::Gate;
 use crate::raw::raw;
-use crate::session::ToolsObserver;
 use crate::talk::{Boxed, Notice, Party, PartyKey};
 use crate::upstream::Upstream;
 use crate::upstream::web::WebPlace;
@@ -59,7 +58,6 @@ pub struct Server {
     pub gate: Arc<Gate>,
     client: HttpClient,
     children: Arc<Semaphore>,
-    pub(crate) observer: Option<Arc<dyn ToolsObserver>>,
     links: Mutex<HashMap<LinkKey, Arc<Slot>>>,
     eras: Mutex<Eras>,
     pub(crate) feed: Feed,
@@ -93,19 +91,12 @@ pub enum Health {
 
 impl Server {
     /// Puts a server behind its gate. Nothing is started before it is needed.
-    pub fn new(
-        spec: ServerSpec,
-        gate: Arc<Gate>,
-        client: HttpClient,
-        children: Arc<Semaphore>,
-        observer: Option<Arc<dyn ToolsObserver>>,
-    ) -> Self {
+    pub fn new(spec: ServerSpec, gate: Arc<Gate>, client: HttpClient, children: Arc<Semaphore>) -> Self {
         Self {
             spec,
             gate,
             client,
             children,
-            observer,
             links: Mutex::default(),
             eras: Mutex::default(),
             feed: Feed::default(),

@@ -25,12 +25,6 @@ use crate::stdio::writer::LineWriter;
 use crate::upstream::Upstream;
 use crate::upstream::pipe::{Destination, PassError, Pipe, Watch};
 
-/// Hears of the tools that a server has, whenever their list is complete.
-pub trait ToolsObserver: Send + Sync + std::fmt::Debug {
-    /// All tools, as the server describes them.
-    fn tools_seen(&self, tools: &[Box<RawValue>]);
-}
-
 /// One host.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -44,7 +38,6 @@ pub(crate) struct Session {
     /// The parameters of the host's `initialize`, to open the session again after a restart.
     handshake: Mutex<Option<Box<RawValue>>>,
     gated_tool_seen: AtomicBool,
-    observer: Option<Arc<dyn ToolsObserver>>,
 }
 
 impl Session {
@@ -53,7 +46,6 @@ impl Session {
         (pipe, way): (Arc<Pipe>, Arc<Upstream>),
         host: LineWriter,
         caller: Caller,
-        observer: Option<Arc<dyn ToolsObserver>>,
     ) -> Self {
         Self {
             gate,
@@ -64,7 +56,6 @@ impl Session {
             calls: Arc::default(),
             handshake: Mutex::default(),
             gated_tool_seen: AtomicBool::new(false),
-            observer,
         }
     }
 
@@ -328,9 +319,8 @@ impl Session {
         if !last {
             return offered;
         }
-        if let Some(observer) = &self.observer {
-            observer.tools_seen(&self.way.book.all());
-        }
+        let (gate, way) = (Arc::clone(&self.gate), Arc::clone(&self.way));
+        tokio::spawn(async move { gate.sight(&way).await });
         if self.gated_tool_seen.load(Ordering::Relaxed) && self.gate.policy().asks() {
             let own = OwnTool::definitions();
             return rewrite_list(offered.as_deref().unwrap_or(result), |_| Offer::Plain, Some(&own));

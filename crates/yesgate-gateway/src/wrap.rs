@@ -20,7 +20,7 @@ use crate::child::{Child, ChildSpec, Spawned};
 use crate::envelope::{Envelope, Kind};
 use crate::errand::OnlyWay;
 use crate::gate::Gate;
-use crate::session::{Session, ToolsObserver};
+use crate::session::Session;
 use crate::stdio::lines::{LineError, Lines};
 use crate::stdio::writer::LineWriter;
 use crate::upstream::pipe::Pipe;
@@ -53,7 +53,6 @@ pub async fn wrap<R, W>(
     spec: ChildSpec,
     host: Host<R, W>,
     caller: Caller,
-    observer: Option<Arc<dyn ToolsObserver>>,
 ) -> std::io::Result<WrapEnd>
 where
     R: AsyncRead + Unpin,
@@ -63,7 +62,7 @@ where
     let pipe = Arc::new(Pipe::new(&gate.setting.boot));
     let way = Arc::new(Upstream::over_pipe(Arc::clone(&pipe)));
     let ways = (Arc::clone(&pipe), Arc::clone(&way));
-    let session = Session::new(Arc::clone(&gate), ways, output.clone(), caller, observer);
+    let session = Session::new(Arc::clone(&gate), ways, output.clone(), caller);
     let mut signals = Signals::new()?;
     let first = Child::spawn(&spec)?;
     pipe.up(first.stdin.clone());

@@ -28,6 +28,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "tests write `json!` as an argument")]
 
 pub mod answer;
+pub mod authorization_server;
 pub mod conformance;
 pub mod conformance_client;
 pub mod history;
@@ -38,6 +39,7 @@ pub mod upstream_log;
 pub mod wait;
 
 pub use answer::{confirm_token, error_code, intent_id, refusal, structured, text};
+pub use authorization_server::AuthorizationServer;
 pub use history::History;
 pub use host::Host;
 pub use stage::{Output, Stage};

@@ -23,7 +23,7 @@
 //! `--log FILE` · `--era legacy|modern|both` · `--gate FILE` · `--read-only TOOL` (adds the hint) ·
 //! `--die-on TOOL` (exit code 3, unanswered) · `--die-at-start` · `--hang-on TOOL` · `--stop-reading-after N` ·
 //! `--garbage` · `--answer-twice` (differently) · `--answer-wrong-id` (before the right answer) · `--huge TOOL`
-//! (6 MiB) · `--rug-pull-after N` · `--pages N` (the first cursor is the empty string) · `--silent-discover` ·
+//! (6 MiB) · `--rug-pull-after N` · `--rug-pull-also TOOL` · `--grow-after N` (`peek_note`) · `--pages N` (the first cursor is the empty string) · `--silent-discover` ·
 //! `--slow-start-ms N`.
 
 mod flags;
@@ -243,7 +243,7 @@ impl Server {
         let run = self.runs;
         let answer = match tool {
             _ if is_in(&self.flags.huge) => done(&"x".repeat(6 << 20)),
-            "read_note" => done(self.notes.get(&note).map_or("", String::as_str)),
+            "read_note" | "peek_note" => done(self.notes.get(&note).map_or("", String::as_str)),
             "write_note" => {
                 self.notes.insert(note.clone(), arguments["text"].as_str().unwrap_or_default().to_owned());
                 done(&format!("run {run}: wrote {note}"))

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use yesgate_core::id::ServerName;
-use yesgate_gateway::session::ToolsObserver;
+use yesgate_gateway::book::ToolsObserver;
 
 use crate::home::Home;
 

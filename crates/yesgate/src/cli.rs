@@ -50,6 +50,10 @@ pub(crate) enum Command {
     /// Make, list and revoke the keys with which clients say who is calling over HTTP
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Sign the gateway in to a server that wants OAuth, or list the sign-ins
+    Connect(ConnectArgs),
+    /// Forget the gateway's sign-in to a server
+    Disconnect(DisconnectArgs),
     /// Check and explain the policy
     #[command(subcommand)]
     Policy(PolicyCommand),
@@ -273,4 +277,29 @@ pub(crate) struct GuardArgs {
     /// The program and its arguments
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ConnectArgs {
+    /// The server, as it is called in the configuration
+    #[arg(required_unless_present = "list", conflicts_with = "list")]
+    pub(crate) server: Option<String>,
+    /// List the servers that want a sign-in, and how each stands
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// The port on 127.0.0.1 that the browser is sent back to [default: one that is free]
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) port: Option<u16>,
+    /// Read the address that the browser was sent back to from stdin (for a machine without a browser)
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) paste: bool,
+    /// Open the address in the browser of this machine
+    #[arg(long, conflicts_with_all = ["list", "paste"])]
+    pub(crate) open: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DisconnectArgs {
+    /// The server, as it is called in the configuration
+    pub(crate) server: String,
 }

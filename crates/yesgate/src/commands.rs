@@ -3,6 +3,7 @@
 mod accept;
 mod approve;
 mod audit;
+mod connect;
 mod demo;
 mod doctor;
 mod help;
@@ -64,6 +65,8 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
             Some(ToolsCommand::Accept(accept)) => accept::run(&load()?, &accept, cli.json).await,
             None => tools::run(&load()?, args.server.as_deref(), &args.command, cli.json).await,
         },
+        Command::Connect(args) => connect::run(&load()?, &args, cli.json).await,
+        Command::Disconnect(args) => connect::disconnect(&load()?, &args.server, cli.json).await,
         Command::Keys(command) => keys::run(&load()?, command, cli.json).await,
         Command::Policy(command) => policy::run(&load()?, &command, cli.json).await,
         Command::Audit(AuditCommand::Verify) => audit::verify(&load()?, cli.json).await,

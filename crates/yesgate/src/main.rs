@@ -7,6 +7,7 @@ mod home;
 mod output;
 mod server_name;
 mod settings;
+mod sign_ins;
 
 use std::process::ExitCode;
 

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use super::{Source, check as check_rule, uphold};
 use crate::shell::Shell;
 
 /// Every crate that ships, and the crates of the house that it may use.
@@ -20,11 +21,17 @@ const MAY_USE: [(&str, &[&str]); 4] = [
 /// Crates that never ship: they may use what they like, and only tests may use them.
 const DEVELOPMENT: [&str; 3] = ["yesgate-testkit", "yesgate-bench", "xtask"];
 
+/// The features of rmcp that the agent's side may use: signing in to servers, and what that needs to compile.
+///
+/// A typed MCP library drops what it does not know, which a gate must not: no message goes through it.
+const SIGN_IN_FEATURES: [&str; 3] = ["auth", "client", "reqwest-tls-no-provider"];
+
 /// One line of a manifest: `from` uses `to`.
 struct Edge {
     from: String,
     to: String,
     is_for_tests: bool,
+    features: Vec<String>,
 }
 
 /// Reads the manifests of all crates of the house.
@@ -38,6 +45,7 @@ fn edges() -> Vec<Edge> {
         from: text(&package["name"]),
         to: text(&dependency["name"]),
         is_for_tests: dependency["kind"] == "dev",
+        features: dependency["features"].as_array().unwrap().iter().map(text).collect(),
     };
     packages
         .iter()
@@ -53,7 +61,7 @@ fn wrong_ways(edges: &[Edge]) -> Vec<String> {
     edges.iter().filter(|edge| !edge.is_for_tests).filter_map(wrong_way).collect()
 }
 
-fn wrong_way(Edge { from, to, .. }: &Edge) -> Option<String> {
+fn wrong_way(Edge { from, to, features, .. }: &Edge) -> Option<String> {
     if DEVELOPMENT.contains(&from.as_str()) {
         return None;
     }
@@ -61,8 +69,14 @@ fn wrong_way(Edge { from, to, .. }: &Edge) -> Option<String> {
         return Some(format!("{from} ships, so only its tests may use {to}"));
     }
     if to == "rmcp" {
-        // A typed MCP library drops what it does not know, which a gate must not.
-        return Some(format!("{from} ships, so only its tests may use rmcp"));
+        let signs_in = features.iter().all(|feature| SIGN_IN_FEATURES.contains(&feature.as_str()));
+        return match (from.as_str(), signs_in) {
+            ("yesgate-gateway", true) => None,
+            ("yesgate-gateway", false) => {
+                Some(format!("{from} may use rmcp to sign in to servers, and no more"))
+            }
+            _ => Some(format!("{from} ships, so only its tests may use rmcp")),
+        };
     }
     let Some((_, allowed)) = MAY_USE.iter().find(|(name, _)| name == from) else {
         return Some(format!("{from} is in no table here: decide what it may use"));
@@ -112,7 +126,12 @@ fn every_arrow_points_towards_the_core() {
 fn an_arrow_that_points_the_wrong_way_is_found() {
     #[track_caller]
     fn check(from: &str, to: &str, expected: usize) {
-        let edge = |is_for_tests| Edge { from: from.to_owned(), to: to.to_owned(), is_for_tests };
+        let edge = |is_for_tests| Edge {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            is_for_tests,
+            features: vec!["server".to_owned()],
+        };
         assert_eq!(wrong_ways(&[edge(false)]).len(), expected, "{from} → {to}");
         assert_eq!(wrong_ways(&[edge(true)]).len(), 0, "the tests of {from} → {to}");
     }
@@ -127,4 +146,48 @@ fn an_arrow_that_points_the_wrong_way_is_found() {
     check("yesgate-testkit", "rmcp", 0);
     check("yesgate-bench", "yesgate-testkit", 0);
     check("yesgate-novel", "yesgate-core", 1);
+}
+
+#[test]
+fn the_agents_side_may_use_what_signs_in_and_no_more_of_rmcp() {
+    let edge = |features: &[&str]| Edge {
+        from: "yesgate-gateway".to_owned(),
+        to: "rmcp".to_owned(),
+        is_for_tests: false,
+        features: features.iter().map(|feature| (*feature).to_owned()).collect(),
+    };
+    assert_eq!(wrong_ways(&[edge(&SIGN_IN_FEATURES)]).len(), 0);
+    assert_eq!(wrong_ways(&[edge(&["auth", "transport-io"])]).len(), 1);
+}
+
+/// Complains about each line outside of the sign-in, in what ships of the agent's side, that names rmcp; and
+/// in the sign-in about each that names another part of it than `transport::auth`.
+fn rmcp_beyond_signing_in(source: &Source) -> Vec<String> {
+    let Some(file) = source.path.strip_prefix("crates/yesgate-gateway/src/") else { return vec![] };
+    let is_sign_in = file == "sign_in.rs" || file.starts_with("sign_in/");
+    let library = format!("rmcp{}", "::");
+    source.lines_with(
+        |line| line.contains(&library) && !(is_sign_in && line.contains("rmcp::transport::auth")),
+        "rmcp is here to sign in to servers, and for nothing else",
+    )
+}
+
+#[test]
+fn rmcp_signs_in_and_does_nothing_else() {
+    uphold(rmcp_beyond_signing_in);
+}
+
+#[test]
+fn rmcp_beyond_signing_in_is_found() {
+    let auth = "use rmcp::transport::auth::AuthError;\n";
+    check_rule(rmcp_beyond_signing_in, "crates/yesgate-gateway/src/sign_in.rs", auth, 0);
+    check_rule(rmcp_beyond_signing_in, "crates/yesgate-gateway/src/sign_in/shelf.rs", auth, 0);
+    check_rule(rmcp_beyond_signing_in, "crates/yesgate-gateway/src/gate.rs", auth, 1);
+    check_rule(
+        rmcp_beyond_signing_in,
+        "crates/yesgate-gateway/src/sign_in.rs",
+        "use rmcp::model::Tool;\n",
+        1,
+    );
+    check_rule(rmcp_beyond_signing_in, "crates/yesgate-testkit/src/lib.rs", "use rmcp::model::Tool;\n", 0);
 }

@@ -133,6 +133,9 @@ impl Gate {
                 return;
             }
         }
+        if let Some(observer) = &self.observer {
+            observer.tools_seen(&way.book.all());
+        }
         // Without fresh pins it has to be looked at again.
         if self.reload_pins().await.is_ok() {
             self.reviewed().sighted = Some(listing.digest);

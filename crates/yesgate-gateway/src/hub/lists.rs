@@ -95,7 +95,9 @@ impl Hub {
                 return self.reply(ask, &link, execution);
             }
         };
-        let offered = read_page(&server, &link, ask, &answer);
+        learn_page(&link, ask, &answer);
+        server.gate.sight(&link.upstream).await;
+        let offered = read_page(&server, &link, &answer);
         let answer = match offered {
             Some(json) => Answer { json: bytes(json), ..answer },
             None => answer,
@@ -154,10 +156,8 @@ async fn tools_of(server: &Server, link: &Link) -> Option<Vec<(Box<RawValue>, Of
         return Some(Vec::new());
     }
     link.upstream.book.refresh(&link.upstream).await.ok()?;
+    server.gate.sight(&link.upstream).await;
     let tools = link.upstream.book.all();
-    if let Some(observer) = &server.observer {
-        observer.tools_seen(&tools);
-    }
     let offered = tools.into_iter().filter(|tool| is_usable(link, tool)).map(|tool| {
         let offer = definition(&tool).map_or(Offer::Plain, |definition| server.gate.offer_of(&definition));
         (tool, offer)
@@ -165,15 +165,22 @@ async fn tools_of(server: &Server, link: &Link) -> Option<Vec<(Box<RawValue>, Of
     Some(offered.collect())
 }
 
-/// Learns a page of tools, and gives back how it is offered; `None`: as it is.
-fn read_page(server: &Server, link: &Link, ask: &Ask, answer: &Answer) -> Option<Box<RawValue>> {
+/// Learns a page of tools.
+fn learn_page(link: &Link, ask: &Ask, answer: &Answer) {
+    let Some(result) = answer.result() else { return };
+    let Some(tools) = result.get("tools").and_then(elements) else { return };
+    let cursor = ask.fields().and_then(|fields| fields.get("cursor").map(ToOwned::to_owned));
+    let first = cursor.is_none_or(|cursor| cursor.get() == "null");
+    let page = if first { Page::First } else { Page::Later };
+    link.upstream.book.learn(page, &tools, next_cursor(&result).is_none());
+}
+
+/// How a page of tools is offered; `None`: as it is.
+fn read_page(server: &Server, link: &Link, answer: &Answer) -> Option<Box<RawValue>> {
     let mut result = answer.result()?;
     let tools = elements(result.get("tools")?)?;
-    let first =
-        ask.fields().is_none_or(|fields| fields.get("cursor").is_none_or(|cursor| cursor.get() == "null"));
     let last = next_cursor(&result).is_none();
     let book = &link.upstream.book;
-    book.learn(if first { Page::First } else { Page::Later }, &tools, last);
     let usable: Vec<Box<RawValue>> = tools.iter().filter(|tool| is_usable(link, tool)).cloned().collect();
     let mut changed = usable.len() < tools.len();
     if changed {
@@ -189,9 +196,6 @@ fn read_page(server: &Server, link: &Link, ask: &Ask, answer: &Answer) -> Option
     let mut whole = offered.unwrap_or(whole);
     if last {
         let all = book.all();
-        if let Some(observer) = &server.observer {
-            observer.tools_seen(&all);
-        }
         let gated = all.iter().any(|tool| offer_of(tool) != Offer::Plain);
         if gated && server.gate.policy().asks() {
             whole = rewrite_list(&whole, |_| Offer::Plain, Some(&OwnTool::definitions())).unwrap_or(whole);

@@ -43,8 +43,13 @@ pub trait Credentials: Send + Sync + std::fmt::Debug {
     /// The value of `Authorization`, fresh enough to be used; an error says what a person must do.
     fn authorization(&self) -> Boxed<'_, Result<HeaderValue, String>>;
 
-    /// The server would not take them. Whether another try may help.
-    fn rejected<'a>(&'a self, challenge: Option<&'a HeaderValue>) -> Boxed<'a, bool>;
+    /// The server would not take these. Whether another try may help.
+    fn rejected<'a>(
+        &'a self,
+        used: &'a HeaderValue,
+        status: StatusCode,
+        challenge: Option<&'a HeaderValue>,
+    ) -> Boxed<'a, bool>;
 }
 
 /// The way to a server over HTTP.
@@ -203,18 +208,23 @@ impl Web {
             *request.method_mut() = method.clone();
             *request.uri_mut() = self.place.uri.clone();
             *request.headers_mut() = headers.clone();
-            if let Some(credentials) = &self.place.credentials {
-                let value = credentials.authorization().await.map_err(NotSent::NoCredentials)?;
-                request.headers_mut().insert(AUTHORIZATION, value);
+            let used = match &self.place.credentials {
+                Some(credentials) => Some(credentials.authorization().await.map_err(NotSent::NoCredentials)?),
+                None => None,
+            };
+            if let Some(used) = &used {
+                request.headers_mut().insert(AUTHORIZATION, used.clone());
             }
             let answer = self.client.send(request).await?;
             if answer.status == StatusCode::NOT_FOUND && headers.contains_key(mirror::SESSION_ID) {
                 self.forgotten.store(true, Ordering::Relaxed);
             }
             let refused = answer.status == StatusCode::UNAUTHORIZED || answer.status == StatusCode::FORBIDDEN;
-            if let Some(credentials) = self.place.credentials.as_ref().filter(|_| refused && again) {
+            if let (Some(credentials), Some(used), true) = (&self.place.credentials, &used, refused && again)
+            {
                 again = false;
-                if credentials.rejected(answer.headers.get(WWW_AUTHENTICATE)).await {
+                let challenge = answer.headers.get(WWW_AUTHENTICATE);
+                if credentials.rejected(used, answer.status, challenge).await {
                     continue;
                 }
             }

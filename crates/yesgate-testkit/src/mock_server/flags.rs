@@ -34,6 +34,10 @@ pub(super) struct Flags {
     pub(super) answer_wrong_id: bool,
     /// After so many lists of tools, `write_note` is described differently.
     pub(super) rug_pull_after: Option<u64>,
+    /// Tools that are described differently from then on, too.
+    pub(super) rug_pull_also: Vec<String>,
+    /// After so many lists of tools there is one more, `peek_note`.
+    pub(super) grow_after: Option<u64>,
     /// How many tools stand on a page.
     pub(super) pages: Option<usize>,
     /// `server/discover` is left unanswered.
@@ -64,6 +68,8 @@ impl Flags {
                 "--answer-twice" => flags.answer_twice = true,
                 "--answer-wrong-id" => flags.answer_wrong_id = true,
                 "--rug-pull-after" => flags.rug_pull_after = Some(number(&value()?)?),
+                "--rug-pull-also" => flags.rug_pull_also.push(value()?),
+                "--grow-after" => flags.grow_after = Some(number(&value()?)?),
                 "--pages" => flags.pages = Some(number::<usize>(&value()?)?.max(1)),
                 "--silent-discover" => flags.silent_discover = true,
                 "--slow-start-ms" => flags.slow_start = Duration::from_millis(number(&value()?)?),

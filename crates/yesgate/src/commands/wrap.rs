@@ -45,9 +45,10 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         reach: REACH,
         naming: Naming::BySelf,
     };
-    let observer = Writer::new(&settings.home, &server.name, &args.command, args.untrusted);
+    let observer = Arc::new(Writer::new(&settings.home, &server.name, &args.command, args.untrusted));
     let policy = Arc::new(settings.config.policy.clone());
-    let gate = Arc::new(Gate::new(server, policy, ledger, setting, Arc::new(SystemEntropy)).await?);
+    let gate =
+        Arc::new(Gate::new(server, policy, ledger, setting, Arc::new(SystemEntropy), Some(observer)).await?);
     let spec = ChildSpec {
         program: program.clone(),
         args: rest.to_vec(),
@@ -56,7 +57,7 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         guard: guard::prefix(&["guard"]).context("this program cannot find itself")?,
     };
     let (input, output) = host::host().context("stdin and stdout cannot be used")?;
-    let end = wrap(gate, spec, Host { input, output }, local_caller()?, Some(Arc::new(observer))).await?;
+    let end = wrap(gate, spec, Host { input, output }, local_caller()?).await?;
     if let Some(complaint) = end.complaint {
         eprintln!("Error: {complaint}");
     }

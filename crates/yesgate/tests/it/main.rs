@@ -11,6 +11,7 @@ mod children;
 mod children_misbehave;
 mod cli;
 mod config_errors;
+mod connect;
 mod crash;
 mod demo;
 mod documents;

@@ -22,13 +22,14 @@ use yesgate_gateway::era::Era;
 use yesgate_gateway::fetch::{FetchLimits, HttpClient};
 use yesgate_gateway::gate::{Gate, GatedServer, Naming, Setting};
 use yesgate_gateway::server::{Place, Server, ServerSpec};
-use yesgate_gateway::upstream::web::WebPlace;
+use yesgate_gateway::upstream::web::{Credentials, WebPlace};
 use yesgate_ledger::Ledger;
 
 use super::super::wrap::REACH;
 use crate::catalogue::Writer;
 use crate::home::Home;
 use crate::settings::Settings;
+use crate::sign_ins;
 
 /// Builds servers, and remembers from what.
 #[derive(Debug)]
@@ -107,25 +108,20 @@ impl Workshop {
         };
         let gated = GatedServer { name: name.clone(), identity, trust };
         let policy = Arc::new(config.policy.clone());
-        let gate = Gate::new(gated, policy, self.ledger.clone(), setting, Arc::new(SystemEntropy)).await?;
         let words: Vec<OsString> = match &server.place {
             ConfiguredPlace::Child(child) => child.command.iter().map(OsString::from).collect(),
             ConfiguredPlace::Http(http) => vec![http.url.as_str().into()],
         };
-        let observer = Writer::new(&self.home, name, &words, trust == Trust::None);
+        let observer = Arc::new(Writer::new(&self.home, name, &words, trust == Trust::None));
+        let entropy = Arc::new(SystemEntropy);
+        let gate = Gate::new(gated, policy, self.ledger.clone(), setting, entropy, Some(observer)).await?;
         let era = match server.era {
             EraSetting::Auto => None,
             EraSetting::Legacy => Some(Era::Legacy),
             EraSetting::Modern => Some(Era::Modern),
         };
         let spec = ServerSpec { prefix: server.prefix.as_str().to_owned(), place, era };
-        Ok(Arc::new(Server::new(
-            spec,
-            Arc::new(gate),
-            self.client.clone(),
-            Arc::clone(&self.children),
-            Some(Arc::new(observer)),
-        )))
+        Ok(Arc::new(Server::new(spec, Arc::new(gate), self.client.clone(), Arc::clone(&self.children))))
     }
 
     fn web_place(&self, name: &ServerName, http: &HttpPlace) -> anyhow::Result<(Place, ServerIdentity)> {
@@ -141,7 +137,10 @@ impl Workshop {
         let identity = ServerIdentity::of_endpoint(http.url.as_str(), named);
         let credentials = match &http.auth {
             AuthSetting::None => None,
-            AuthSetting::OAuth(_) => anyhow::bail!("`auth = \"oauth\"` at `{name}` is not there yet"),
+            AuthSetting::OAuth(_) => {
+                let vault = sign_ins::vault(self.home.path(), self.ledger.clone())?;
+                sign_ins::sign_in(name, http, vault)?.map(|sign_in| Arc::new(sign_in) as Arc<dyn Credentials>)
+            }
         };
         let uri = http.url.as_str().parse()?;
         Ok((Place::Web(WebPlace { uri, headers, credentials }), identity))
