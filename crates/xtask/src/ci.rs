@@ -54,8 +54,8 @@ const STEPS: [Step; 8] = [
     },
     Step {
         name: "suite",
-        purpose: "the fixture passes the MCP conformance suite",
-        work: |shell| conformance::run(shell, Scope::Bare),
+        purpose: "the MCP conformance suite, bare and through the gateway",
+        work: |shell| conformance::run(shell, Scope::Gateway),
     },
     Step {
         name: "doctests",

@@ -1,7 +1,7 @@
 //! Questions that were put to a client of the old era as requests, until its responses come.
 //!
 //! INVARIANT: a response finds its question only as long as somebody waits for it; one that comes after the
-//! request ended or was withdrawn, or comes twice, is dropped.
+//! request ended or was withdrawn, or comes twice, is dropped. How many questions are open is bounded.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use super::mailbox::Question;
 use super::meta::text;
 use super::wire;
 use crate::cancel::Cancel;
-use crate::talk::{Given, InputAnswer};
+use crate::talk::{AskError, Given, InputAnswer};
 
 /// The open questions to one client.
 #[derive(Debug, Default)]
@@ -40,8 +40,15 @@ struct Round {
 impl Asked {
     /// Notes a round, and gives its number and the requests to send. No answer counts after the withdrawal of
     /// the request that it belongs to, even if whoever asked has not heard of that yet.
-    pub(crate) fn put(&self, question: Question, cancel: Option<Cancel>) -> (u64, Vec<Bytes>) {
+    ///
+    /// `None`: too many are open, and whoever asked was told that the client cannot be.
+    pub(crate) fn put(&self, question: Question, cancel: Option<Cancel>) -> Option<(u64, Vec<Bytes>)> {
         let mut state = self.lock();
+        if state.rounds.len() >= MOST_ROUNDS {
+            drop(state);
+            question.refuse(AskError::Unable);
+            return None;
+        }
         state.last += 1;
         let number = state.last;
         let messages = question
@@ -54,7 +61,7 @@ impl Asked {
             .collect();
         let keys = question.requests.iter().map(|request| request.key.clone()).collect();
         state.rounds.insert(number, Round { question, keys, cancel });
-        (number, messages)
+        Some((number, messages))
     }
 
     /// Takes a response of the client.
@@ -95,6 +102,9 @@ impl Asked {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// A human answers one question at a time.
+const MOST_ROUNDS: usize = 64;
 
 fn id(round: u64, index: usize) -> String {
     format!("yg-{round}-{index}")

@@ -120,9 +120,11 @@ impl Errands {
                 (Client::Went, _) | (_, true) => drop(question),
                 (Client::Listens, false) => {
                     let round = question.round;
-                    let (number, messages) = self.asked.put(question, Some(errand.exchange.cancel().clone()));
-                    errand.rounds.push((round, number));
-                    self.waiting.extend(messages.into_iter().map(Heard::Question));
+                    let cancel = errand.exchange.cancel().clone();
+                    if let Some((number, messages)) = self.asked.put(question, Some(cancel)) {
+                        errand.rounds.push((round, number));
+                        self.waiting.extend(messages.into_iter().map(Heard::Question));
+                    }
                 }
             },
             Step::Withdrawn(round) => {
@@ -133,12 +135,12 @@ impl Errands {
             }
             Step::Done(reply) => {
                 let errand = self.open.remove(index);
-                self.finish(errand, reply);
+                self.finish(&errand, reply);
             }
         }
     }
 
-    fn finish(&mut self, errand: Errand, reply: Reply) {
+    fn finish(&mut self, errand: &Errand, reply: Reply) {
         for (_, number) in &errand.rounds {
             self.waiting.extend(self.asked.withdraw(*number).into_iter().map(Heard::Notice));
         }

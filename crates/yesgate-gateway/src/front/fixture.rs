@@ -1,19 +1,20 @@
-//! What the tests of the fronts share: a board that does as it is told, and a client of either era.
+//! What the tests of the fronts share: a board that does as it is told; clients of it are in [`client`].
+
+pub(crate) mod client;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
-use http_body_util::BodyExt as _;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 use yesgate_core::caller::Caller;
 use yesgate_core::clock::{Entropy, EntropyError};
 
-use super::{FrontSettings, HttpFront, ResponseBody};
 use crate::board::{Ask, Board, Listening, Scope, Wanted};
+use crate::cancel::Cancel;
 use crate::raw::raw;
 use crate::reply::Reply;
 use crate::talk::{Boxed, Given, InputMethod, InputRequest, Notice, Party};
@@ -123,6 +124,19 @@ impl Script {
                 drop(first);
                 self.asks(ask, &["b"], "{}").await
             }
+            "wait_then_ask" => {
+                self.go.notified().await;
+                self.asks(ask, &["a"], "{}").await
+            }
+            "ask_without_end" => {
+                let mut open: Vec<_> = (0..5000).map(|_| ask.talk.ask(vec![input("a", "{}")])).collect();
+                let turned_away = std::future::poll_fn(|context| {
+                    let polled = open.iter_mut().map(|asking| asking.as_mut().poll(context));
+                    Poll::Ready(polled.filter(Poll::is_ready).count())
+                })
+                .await;
+                text(if turned_away >= 3000 { "bounded" } else { "unbounded" })
+            }
             "pretty" => Reply::Result(Bytes::from_static(b"{\n  \"said\":\r\n \"done\"\n}")),
             "missing" => Reply::error(-32601, "no", None),
             "incapable" => Reply::error(-32021, "no", None),
@@ -134,14 +148,7 @@ impl Script {
     }
 
     async fn asks(&self, ask: &Ask, keys: &[&str], params: &str) -> Reply {
-        let requests = keys
-            .iter()
-            .map(|key| InputRequest {
-                key: (*key).to_owned(),
-                method: InputMethod::Elicitation,
-                params: raw(params.to_owned()),
-            })
-            .collect();
+        let requests = keys.iter().map(|key| input(key, params)).collect();
         match ask.talk.ask(requests).await {
             Ok(answers) => {
                 let words: Vec<String> = answers
@@ -162,6 +169,10 @@ impl Script {
     }
 }
 
+fn input(key: &str, params: &str) -> InputRequest {
+    InputRequest { key: key.to_owned(), method: InputMethod::Elicitation, params: raw(params.to_owned()) }
+}
+
 /// One step of progress.
 pub(crate) fn progress(step: &str) -> Notice {
     Notice {
@@ -170,13 +181,22 @@ pub(crate) fn progress(step: &str) -> Notice {
     }
 }
 
-/// Notes that a request was dropped before it was answered.
-struct Fate<'a>(&'a Script, String, bool);
+/// Notes what became of a request: one that is dropped must have been withdrawn as well.
+struct Fate<'a> {
+    script: &'a Script,
+    what: String,
+    cancel: Cancel,
+    answered: bool,
+}
 
 impl Drop for Fate<'_> {
     fn drop(&mut self) {
-        let Self(script, what, answered) = self;
-        script.note(format!("{} {what}", if *answered { "answered" } else { "dropped" }));
+        let fate = match (self.answered, self.cancel.is_fired()) {
+            (true, _) => "answered",
+            (false, true) => "dropped",
+            (false, false) => "dropped without a withdrawal",
+        };
+        self.script.note(format!("{fate} {}", self.what));
     }
 }
 
@@ -194,7 +214,7 @@ impl Board for Script {
             let what = name.clone().unwrap_or_else(|| ask.method.clone());
             self.note(format!("request {what}"));
             self.parties.lock().unwrap().push(Arc::clone(&ask.party));
-            let mut fate = Fate(self, what, false);
+            let mut fate = Fate { script: self, what, cancel: ask.cancel.clone(), answered: false };
             let reply = match (ask.method.as_str(), name) {
                 ("initialize", _) => {
                     let result =
@@ -204,9 +224,9 @@ impl Board for Script {
                 ("tools/call", Some(name)) => self.call(&name, &ask).await,
                 _ => Reply::Result(Bytes::from_static(b"{}")),
             };
-            fate.2 = true;
+            fate.answered = true;
             if ask.cancel.is_fired() {
-                self.note(format!("withdrawn {}", fate.1));
+                self.note(format!("withdrawn {}", fate.what));
             }
             reply
         })
@@ -231,178 +251,5 @@ impl Board for Script {
 
     fn leave(&self, _: &Party) {
         self.note("left");
-    }
-}
-
-/// One client of a front.
-#[derive(Clone, Debug)]
-pub(crate) struct Client {
-    pub(crate) front: Arc<HttpFront>,
-    pub(crate) board: Arc<Script>,
-    pub(crate) caller: Caller,
-    pub(crate) scope: Scope,
-    pub(crate) headers: Vec<(&'static str, String)>,
-}
-
-impl Client {
-    pub(crate) fn new() -> Self {
-        Self::with(FrontSettings::default())
-    }
-
-    pub(crate) fn with(settings: FrontSettings) -> Self {
-        let board = Arc::new(Script::default());
-        let front = HttpFront::new(Arc::clone(&board) as _, settings, Arc::new(Dice::default()));
-        Self { front: Arc::new(front), board, caller: caller("ann"), scope: Scope::All, headers: Vec::new() }
-    }
-
-    pub(crate) fn header(&self, name: &'static str, value: &str) -> Self {
-        let mut client = self.clone();
-        client.headers.retain(|(other, _)| *other != name);
-        client.headers.push((name, value.to_owned()));
-        client
-    }
-
-    pub(crate) async fn send(&self, method: &str, body: impl Into<Bytes>) -> Response<ResponseBody> {
-        let mut request = Request::builder().method(method).uri("/mcp");
-        let has = |name: &str| self.headers.iter().any(|(own, _)| *own == name);
-        if !has("content-type") {
-            request = request.header("content-type", "application/json");
-        }
-        if !has("accept") {
-            request = request.header("accept", "application/json, text/event-stream");
-        }
-        for (name, value) in &self.headers {
-            request = request.header(*name, value);
-        }
-        let (parts, ()) = request.body(()).unwrap().into_parts();
-        self.front.handle(self.scope.clone(), self.caller.clone(), parts, body.into()).await
-    }
-
-    pub(crate) async fn post(&self, body: &Value) -> Response<ResponseBody> {
-        self.send("POST", body.to_string()).await
-    }
-
-    /// Sends a modern request with all headers as they should be.
-    pub(crate) async fn modern(&self, id: u32, method: &str, params: Value) -> Response<ResponseBody> {
-        self.modern_able(id, method, params, json!({})).await
-    }
-
-    /// [`Self::modern`], with capabilities.
-    pub(crate) async fn modern_able(
-        &self,
-        id: u32,
-        method: &str,
-        mut params: Value,
-        capabilities: Value,
-    ) -> Response<ResponseBody> {
-        let meta = &mut params["_meta"];
-        meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
-        meta["io.modelcontextprotocol/clientCapabilities"] = capabilities;
-        let mut client = self.header("mcp-protocol-version", "2026-07-28").header("mcp-method", method);
-        if let Some(name) = params.get("name").and_then(Value::as_str) {
-            client = client.header("mcp-name", name);
-        }
-        client.post(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await
-    }
-
-    /// Calls a tool in the modern era.
-    pub(crate) async fn call(&self, id: u32, tool: &str) -> Response<ResponseBody> {
-        self.modern(id, "tools/call", json!({"name": tool, "arguments": {}})).await
-    }
-
-    /// Opens a session, and gives the client that has it.
-    pub(crate) async fn initialize(&self, version: &str, capabilities: Value) -> Self {
-        let params = json!({"protocolVersion": version, "capabilities": capabilities,
-            "clientInfo": {"name": "c", "version": "1"}});
-        let response =
-            self.post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})).await;
-        assert_eq!(response.status(), StatusCode::OK);
-        let session = response.headers()["mcp-session-id"].to_str().unwrap().to_owned();
-        self.header("mcp-session-id", &session)
-    }
-
-    /// Calls a tool within a session.
-    pub(crate) async fn legacy_call(&self, id: u32, tool: &str) -> Response<ResponseBody> {
-        self.post(&legacy_call(id, tool)).await
-    }
-}
-
-/// A call within a session.
-pub(crate) fn legacy_call(id: u32, tool: &str) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": tool, "arguments": {}}})
-}
-
-/// What a response says, whole.
-pub(crate) async fn text(response: Response<ResponseBody>) -> String {
-    let body = response.into_body().collect().await.unwrap().to_bytes();
-    String::from_utf8(body.to_vec()).unwrap()
-}
-
-/// What a response says, as JSON.
-pub(crate) async fn json_of(response: Response<ResponseBody>) -> Value {
-    assert_eq!(response.headers()["content-type"], "application/json");
-    serde_json::from_str(&text(response).await).unwrap()
-}
-
-/// The status and the code of an error.
-pub(crate) async fn refusal(response: Response<ResponseBody>) -> (u16, i64) {
-    let status = response.status().as_u16();
-    (status, json_of(response).await["error"]["code"].as_i64().unwrap())
-}
-
-/// A stream of events, read one by one.
-#[derive(Debug)]
-pub(crate) struct Events {
-    body: ResponseBody,
-    unread: String,
-}
-
-impl Events {
-    #[track_caller]
-    pub(crate) fn of(response: Response<ResponseBody>) -> Self {
-        assert_eq!(response.status(), StatusCode::OK);
-        assert_eq!(response.headers()["content-type"], "text/event-stream");
-        assert_eq!(response.headers()["x-accel-buffering"], "no");
-        assert_eq!(response.headers()["cache-control"], "no-cache");
-        Self { body: response.into_body(), unread: String::new() }
-    }
-
-    /// The next block, comments and all; none at the end.
-    pub(crate) async fn block(&mut self) -> Option<String> {
-        loop {
-            if let Some((block, rest)) = self.unread.split_once("\n\n") {
-                let block = block.to_owned();
-                self.unread = rest.to_owned();
-                return Some(block);
-            }
-            let frame = self.body.frame().await?.unwrap().into_data().unwrap();
-            self.unread.push_str(std::str::from_utf8(&frame).unwrap());
-        }
-    }
-
-    /// The next event with data: its id and its message.
-    pub(crate) async fn event(&mut self) -> Option<(Option<String>, Value)> {
-        loop {
-            let block = self.block().await?;
-            let field =
-                |name: &str| block.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
-            if let Some(data) = field("data: ").filter(|data| !data.is_empty()) {
-                return Some((field("id: "), serde_json::from_str(&data).unwrap()));
-            }
-        }
-    }
-
-    /// The next message.
-    pub(crate) async fn message(&mut self) -> Value {
-        self.event().await.expect("the stream goes on").1
-    }
-
-    /// All messages to the end.
-    pub(crate) async fn rest(mut self) -> Vec<Value> {
-        let mut messages = Vec::new();
-        while let Some((_, message)) = self.event().await {
-            messages.push(message);
-        }
-        messages
     }
 }

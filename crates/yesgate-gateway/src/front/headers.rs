@@ -87,16 +87,36 @@ pub(crate) fn accepts(headers: &HeaderMap, kind: &str) -> bool {
     if !headers.contains_key(ACCEPT) {
         return true;
     }
-    let wide = kind.split_once('/').map(|(class, _)| format!("{class}/*")).unwrap_or_default();
-    headers
-        .get_all(ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|range| {
-            let range = range.split(';').next().unwrap_or_default().trim();
-            range == "*/*" || range.eq_ignore_ascii_case(kind) || range.eq_ignore_ascii_case(&wide)
-        })
+    let class = kind.split('/').next();
+    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|range| {
+        let range = range.split(';').next().unwrap_or_default().trim();
+        range == "*/*"
+            || range.eq_ignore_ascii_case(kind)
+            || range
+                .strip_suffix("/*")
+                .is_some_and(|wide| class.is_some_and(|class| wide.eq_ignore_ascii_case(class)))
+    })
+}
+
+/// Which form of an answer a client would rather have: the one that it names first.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Wish {
+    /// One message where that is possible, a stream where something is said before it.
+    Whole,
+    /// A stream in any case.
+    Stream,
+}
+
+impl Wish {
+    /// What the client's `Accept` says.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let first = headers.get(ACCEPT).and_then(media_type).and_then(|ranges| ranges.split(',').next());
+        match first.map(str::trim) {
+            Some(kind) if kind.eq_ignore_ascii_case("text/event-stream") => Self::Stream,
+            Some(_) | None => Self::Whole,
+        }
+    }
 }
 
 fn media_type(value: &HeaderValue) -> Option<&str> {

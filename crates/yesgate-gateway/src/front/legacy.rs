@@ -12,6 +12,7 @@ use yesgate_core::caller::Caller;
 
 use super::desk::{is_legacy, unknown_method};
 use super::errands::{Errand, Errands, Heard};
+use super::headers::Wish;
 use super::hello::{Hello, Opening, array, check_batch, pong, welcome};
 use super::in_flight::Busy;
 use super::inputs::{Abilities, random};
@@ -53,7 +54,7 @@ impl HttpFront {
         }
         let session = match self.session(&scope, caller, headers) {
             Ok((_, session)) => session,
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         let id = match &message {
             Message::Request(request) => Some(request.id),
@@ -62,7 +63,7 @@ impl HttpFront {
         match self.take(&session, body, message) {
             Taken::Errand(errand) => {
                 let errands = Errands::new(Arc::clone(&session.voice.asked), vec![errand], 1);
-                self.run(session, errands, Form::Single).await
+                self.run(session, errands, Form::Single, Wish::of(headers)).await
             }
             Taken::Answered(reply, status) => answer::reply(status, reply, id.unwrap_or(RawValue::NULL)),
             Taken::Done => answer::accepted(),
@@ -80,7 +81,7 @@ impl HttpFront {
     ) -> Response<ResponseBody> {
         let session = match self.session(scope, caller, headers) {
             Ok((_, session)) => session,
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         if let Err(unreadable) = check_batch(session.revision, elements.len(), self.settings.batch) {
             return answer::unreadable(unreadable);
@@ -108,7 +109,7 @@ impl HttpFront {
         let mut errands =
             Errands::new(Arc::clone(&session.voice.asked), errands, self.settings.batch_at_once);
         answers.into_iter().for_each(|parts| errands.answer(parts));
-        self.run(session, errands, Form::Batch).await
+        self.run(session, errands, Form::Batch, Wish::of(headers)).await
     }
 
     /// The session that a message belongs to.
@@ -117,20 +118,20 @@ impl HttpFront {
         scope: &Scope,
         caller: &Caller,
         headers: &HeaderMap,
-    ) -> Result<(String, Arc<Session>), Response<ResponseBody>> {
+    ) -> Result<(String, Arc<Session>), Box<Response<ResponseBody>>> {
         let id = match headers::single(headers, headers::SESSION_ID) {
             Ok(Some(id)) => id,
             Ok(None) => {
                 let words = "the header `mcp-session-id` is missing, and only `initialize` goes without";
-                return Err(answer::error(StatusCode::BAD_REQUEST, -32600, words));
+                return Err(answer::error(StatusCode::BAD_REQUEST, -32600, words).into());
             }
             Err(mismatch) => {
-                return Err(answer::error(StatusCode::BAD_REQUEST, -32600, &mismatch.to_string()));
+                return Err(answer::error(StatusCode::BAD_REQUEST, -32600, &mismatch.to_string()).into());
             }
         };
         match self.sessions.find(id, caller, scope) {
             Some(session) => Ok((id.to_owned(), session)),
-            None => Err(answer::error(StatusCode::NOT_FOUND, -32600, "there is no such session")),
+            None => Err(answer::error(StatusCode::NOT_FOUND, -32600, "there is no such session").into()),
         }
     }
 
@@ -241,12 +242,16 @@ impl HttpFront {
         session: Arc<Session>,
         errands: Errands,
         form: Form,
+        wish: Wish,
     ) -> Response<ResponseBody> {
         let mut going = Going(Some(errands));
         let mut answers: Vec<[Bytes; 3]> = Vec::new();
         let silence = tokio::time::sleep(self.settings.silence);
         tokio::pin!(silence);
         let said = loop {
+            if wish == Wish::Stream {
+                break None;
+            }
             let heard = tokio::select! {
                 biased;
                 heard = going.next() => heard,

@@ -2,7 +2,7 @@
 //! takes it.
 //!
 //! INVARIANT: a client that does not listen costs a bounded amount of memory: beyond that the oldest notices
-//! are dropped. Questions are never dropped.
+//! are dropped, and further questions are turned away. A question that was taken is never dropped.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -57,6 +57,11 @@ impl Question {
             self.requests.remove(index);
             self.answers.push(answer);
         }
+    }
+
+    /// Tells whoever asked that there will be no answers.
+    pub(crate) fn refuse(self, error: AskError) {
+        self.reply.send(Err(error)).ok();
     }
 
     /// Hands the answers to whoever asked.
@@ -133,10 +138,13 @@ impl Mailbox {
                 Stage::Open => {}
                 Stage::Closed => return Err(AskError::Gone),
             }
-            if state.said.len() >= MOST_SAID
-                && let Some(oldest) = state.said.iter().position(is_notice)
-            {
-                state.said.remove(oldest);
+            if state.said.len() >= MOST_SAID {
+                match (state.said.iter().position(is_notice), &said) {
+                    (Some(oldest), _) => drop(state.said.remove(oldest)),
+                    // There are only questions: a server that asks without end is not heard without end.
+                    (None, Said::Notice(_) | Said::Question(_)) => return Err(AskError::Unable),
+                    (None, Said::Withdrawn(_)) => {}
+                }
             }
             state.said.push_back(said);
             state.waker.take()

@@ -1,5 +1,7 @@
 //! What every modern request says of its sender, in `params._meta`.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -29,10 +31,13 @@ impl<'a> Meta<'a> {
     }
 
     /// The revision that the message is written in. `None`: it does not say.
-    pub(crate) fn version(&self) -> Option<Result<String, Malformed>> {
+    pub(crate) fn version(&self) -> Option<Result<Cow<'a, str>, Malformed>> {
         let version = self.version?;
+        // Written without escapes, as everybody does, it need not be copied.
+        let plain = serde_json::from_str::<&'a str>(version.get()).ok().map(Cow::Borrowed);
         Some(
-            text(version)
+            plain
+                .or_else(|| text(version).map(Cow::Owned))
                 .ok_or_else(|| Malformed("`_meta` must name the protocol version as a string".into())),
         )
     }

@@ -14,6 +14,7 @@ use yesgate_core::caller::Caller;
 
 use super::answer::{Stage, modern_status};
 use super::desk::{Begun, Incoming, check_modern};
+use super::headers::Wish;
 use super::leg::{Leg, Spoken};
 use super::message::{Malformed, Message, Notification, Request, is_handed_on};
 use super::meta::Meta;
@@ -75,9 +76,10 @@ impl HttpFront {
         if request.method == "subscriptions/listen" {
             return self.listen(scope, party, request).await;
         }
+        let wish = Wish::of(&headers);
         let incoming = Incoming { scope, caller, message: body, request, headers: Some(headers) };
         match self.desk.begin(incoming, party, meta) {
-            Begun::Leg(leg) => self.speak(leg, request.id).await,
+            Begun::Leg(leg) => self.speak(leg, request.id, wish).await,
             Begun::Answered(reply) => finish(reply, request.id),
         }
     }
@@ -116,12 +118,16 @@ impl HttpFront {
         }
     }
 
-    /// Answers with one message if nothing is said before it, else with a stream.
-    async fn speak(self: &Arc<Self>, mut leg: Leg, id: &RawValue) -> Response<ResponseBody> {
-        let first = tokio::select! {
-            biased;
-            spoken = leg.next() => Some(spoken),
-            () = tokio::time::sleep(self.settings.silence) => None,
+    /// Answers with one message if nothing is said before it and the client has nothing against it, else with
+    /// a stream.
+    async fn speak(self: &Arc<Self>, mut leg: Leg, id: &RawValue, wish: Wish) -> Response<ResponseBody> {
+        let first = match wish {
+            Wish::Stream => None,
+            Wish::Whole => tokio::select! {
+                biased;
+                spoken = leg.next() => Some(spoken),
+                () = tokio::time::sleep(self.settings.silence) => None,
+            },
         };
         let notice = match first {
             Some(Spoken::Final(reply)) => return finish(reply, id),

@@ -143,13 +143,13 @@ pub(crate) fn binding(
     params: Option<&RawValue>,
 ) -> Result<Digest, Malformed> {
     let params = params.map_or("{}", RawValue::get);
-    let mut params = parse_strict(params.as_bytes(), Limits::default()).map_err(malformed)?;
+    let mut params = parse_strict(params.as_bytes(), Limits::default()).map_err(|error| malformed(&error))?;
     if let Some(fields) = params.as_object_mut() {
         for carrier in ["inputResponses", "requestState", "_meta"] {
             fields.remove(carrier);
         }
     }
-    let params = CanonicalJson::of(&params).map_err(malformed)?;
+    let params = CanonicalJson::of(&params).map_err(|error| malformed(&error))?;
     let mut hasher = Hasher::new("yesgate/parked/1");
     hasher
         .field(caller.org.as_str().as_bytes())
@@ -164,7 +164,7 @@ pub(crate) fn binding(
     Ok(hasher.finish())
 }
 
-fn malformed(error: yesgate_core::json::JsonError) -> Malformed {
+fn malformed(error: &yesgate_core::json::JsonError) -> Malformed {
     Malformed(error.to_string())
 }
 

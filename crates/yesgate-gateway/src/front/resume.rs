@@ -28,7 +28,7 @@ impl HttpFront {
         headers: &HeaderMap,
     ) -> Response<ResponseBody> {
         if let Err(response) = check_legacy(headers) {
-            return response;
+            return *response;
         }
         if !headers::accepts(headers, "text/event-stream") {
             let words = "the client must accept text/event-stream";
@@ -36,7 +36,7 @@ impl HttpFront {
         }
         let session = match self.session(scope, caller, headers) {
             Ok((_, session)) => session,
-            Err(response) => return response,
+            Err(response) => return *response,
         };
         let (stream, after) = match headers::single(headers, headers::LAST_EVENT_ID) {
             Ok(None) => (GENERAL, None),
@@ -61,7 +61,7 @@ impl HttpFront {
         headers: &HeaderMap,
     ) -> Response<ResponseBody> {
         if let Err(response) = check_legacy(headers) {
-            return response;
+            return *response;
         }
         match self.session(scope, caller, headers) {
             Ok((id, _)) => {
@@ -70,7 +70,7 @@ impl HttpFront {
                 *response.status_mut() = StatusCode::NO_CONTENT;
                 response
             }
-            Err(response) => response,
+            Err(response) => *response,
         }
     }
 
@@ -105,16 +105,17 @@ impl HttpFront {
     }
 }
 
-fn check_legacy(headers: &HeaderMap) -> Result<(), Response<ResponseBody>> {
+fn check_legacy(headers: &HeaderMap) -> Result<(), Box<Response<ResponseBody>>> {
     match Claim::of(headers).map(|claim| (claim, claim.era())) {
-        Ok((_, Some(Era::Modern))) => Err(answer::not_allowed("POST")),
+        Ok((_, Some(Era::Modern))) => Err(answer::not_allowed("POST").into()),
         Ok((Claim::None, _) | (Claim::Known(_), _)) => Ok(()),
         Ok((Claim::Unknown(version), _)) => Err(answer::reply(
             StatusCode::BAD_REQUEST,
             super::desk::unsupported(version),
             serde_json::value::RawValue::NULL,
-        )),
-        Err(mismatch) => Err(answer::error(StatusCode::BAD_REQUEST, -32600, &mismatch.to_string())),
+        )
+        .into()),
+        Err(mismatch) => Err(answer::error(StatusCode::BAD_REQUEST, -32600, &mismatch.to_string()).into()),
     }
 }
 
@@ -137,6 +138,12 @@ impl Reader {
 
     fn read(&mut self) -> Read {
         self.voice.streams().map_or(Read::Over, |streams| streams.read(&mut self.place))
+    }
+
+    fn sent(&self) {
+        if let Some(streams) = self.voice.streams() {
+            streams.sent(&self.place);
+        }
     }
 }
 
@@ -171,12 +178,14 @@ async fn pump(
                 return;
             }
         }
+        reader.sent();
         next = match reader.read() {
             Read::Event(pieces) => pieces,
             Read::Over => break,
             Read::Nothing => match (lasts, pulse.now()) {
                 (Lasts::UntilShutdown, Beat::Closing) => break,
                 (Lasts::UntilShutdown, Beat::Alive(_)) | (Lasts::UntilItsEnd, _) => tokio::select! {
+                    biased;
                     () = sender.closed() => return,
                     () = reader.place.news() => Vec::new(),
                     _ = pulse.next() => vec![events::comment()],

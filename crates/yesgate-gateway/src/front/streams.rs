@@ -4,8 +4,8 @@
 //! id is the stream's number and the event's place in it, so it opens nothing outside its own session.
 //! - INVARIANT: a stream has one reader at a time; a second one is turned away, never let in instead of the
 //!   first (CVE-2026-33946).
-//! - INVARIANT: what is kept is bounded. When it is too much, notices go first, the oldest of them before
-//!   others; then streams that have ended.
+//! - INVARIANT: what is kept is bounded. When it is too much, the oldest notices go first, then the oldest of
+//!   everything but the newest; of whole streams, those that have ended.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,7 +70,7 @@ struct Stream {
     bytes: usize,
     /// The place of the newest event.
     last: u64,
-    /// The place of the last event that a reader took.
+    /// The place of the last event that was sent to a reader.
     taken: u64,
     reader: Option<Arc<Notify>>,
     ended: Option<Instant>,
@@ -166,17 +166,24 @@ impl Streams {
 
     /// What a reader reads next.
     pub(crate) fn read(&self, place: &mut Place) -> Read {
-        let mut state = self.lock();
-        let Some(stream) = state.streams.get_mut(&place.stream) else { return Read::Over };
+        let state = self.lock();
+        let Some(stream) = state.streams.get(&place.stream) else { return Read::Over };
         let index = stream.events.partition_point(|event| event.place <= place.after);
         match stream.events.get(index) {
             Some(event) => {
                 place.after = event.place;
-                stream.taken = stream.taken.max(event.place);
                 Read::Event(event.pieces.clone())
             }
             None if stream.ended.is_some() => Read::Over,
             None => Read::Nothing,
+        }
+    }
+
+    /// What was read was sent. Until then it counts as unread: a reader may turn out to be gone, and the next
+    /// one must not miss what this one could not be told.
+    pub(crate) fn sent(&self, place: &Place) {
+        if let Some(stream) = self.lock().streams.get_mut(&place.stream) {
+            stream.taken = stream.taken.max(place.after);
         }
     }
 
@@ -233,11 +240,17 @@ impl Stream {
         }
     }
 
-    /// Drops the oldest notices until the rest is within bounds.
+    /// Drops the oldest notices until the rest is within bounds; if there is none, and too many wait even so,
+    /// the oldest of all: nobody waits for ever for a client that never reads.
     fn shrink(&mut self, caps: ReplayCaps) {
         while (self.events.len() > caps.events || self.bytes > caps.bytes)
             && let Some(oldest) = self.events.iter().position(|event| event.weight == Weight::Light)
             && let Some(event) = self.events.remove(oldest)
+        {
+            self.bytes -= event.bytes;
+        }
+        while self.events.len() > caps.events.max(1)
+            && let Some(event) = self.events.pop_front()
         {
             self.bytes -= event.bytes;
         }

@@ -75,8 +75,8 @@ impl Voice {
             return Ok(Vec::new());
         }
         let (reply, answer) = oneshot::channel();
-        let (round, messages) =
-            self.asked.put(Question { round: 0, requests, answers: Vec::new(), reply }, None);
+        let question = Question { round: 0, requests, answers: Vec::new(), reply };
+        let Some((round, messages)) = self.asked.put(question, None) else { return Err(AskError::Unable) };
         let withdrawing = Withdrawing { voice: self, round };
         messages.into_iter().for_each(|message| self.say(message, Weight::Due));
         let given = match timeout(self.means.ask_time, answer).await {

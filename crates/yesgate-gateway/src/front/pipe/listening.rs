@@ -53,6 +53,7 @@ impl PipeFront {
         let mut pulse = self.pulse.hear();
         while pulse.now() != Beat::Closing {
             tokio::select! {
+                biased;
                 // The client wants to hear no more, not even the end.
                 () = cancel.fired() => return,
                 notice = listening.notices.recv() => match notice {

@@ -79,6 +79,33 @@ async fn a_stream_has_one_reader_and_is_free_when_it_goes() {
     say(&streams, GENERAL, "lost", Weight::Due);
 }
 
+#[tokio::test]
+async fn what_was_read_but_never_sent_is_left_for_the_next_reader() {
+    let streams = streams(CAPS);
+    say(&streams, GENERAL, "one", Weight::Light);
+    let mut gone = streams.attach(GENERAL, None).unwrap();
+    assert_eq!(all(&streams, &mut gone).len(), 1);
+    streams.detach(&gone);
+    let mut next = streams.attach(GENERAL, None).unwrap();
+    assert_eq!(all(&streams, &mut next), ["id: 0-1\ndata: one\n\n"]);
+    streams.sent(&next);
+    streams.detach(&next);
+    let mut last = streams.attach(GENERAL, None).unwrap();
+    assert!(all(&streams, &mut last).is_empty());
+}
+
+#[tokio::test]
+async fn even_what_somebody_waits_for_is_bounded_where_nobody_ever_reads() {
+    let streams = streams(CAPS);
+    for step in 0..100 {
+        say(&streams, GENERAL, &format!("question {step}"), Weight::Due);
+    }
+    let mut place = streams.attach(GENERAL, None).unwrap();
+    let events = all(&streams, &mut place);
+    assert_eq!(events.len(), 4);
+    assert!(events[3].contains("question 99"));
+}
+
 #[test]
 fn event_ids_are_two_numbers() {
     assert_eq!(parse_event_id("7-12"), Some((7, 12)));

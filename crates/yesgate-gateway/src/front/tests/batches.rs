@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::front::FrontSettings;
-use crate::front::fixture::{Client, Events, json_of, legacy_call, refusal};
+use crate::front::fixture::client::{Client, Events, json_of, legacy_call, refusal};
 
 async fn session() -> Client {
     Client::new().initialize("2025-03-26", json!({})).await

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use crate::board::Scope;
 use crate::front::FrontSettings;
-use crate::front::fixture::{Client, Events, caller, json_of, refusal, text};
+use crate::front::fixture::caller;
+use crate::front::fixture::client::{Client, Events, json_of, refusal, text};
 use crate::front::share::Share;
 
 #[tokio::test]
@@ -192,6 +193,29 @@ async fn a_request_goes_on_when_its_client_is_cut_off() {
     client.board.go.notify_one();
     client.board.noted("answered stubborn").await;
     assert!(!client.board.log().contains(&"withdrawn stubborn".to_owned()));
+}
+
+#[tokio::test]
+async fn a_client_that_was_cut_off_for_good_is_not_waited_for() {
+    let client = Client::new().initialize("2025-11-25", json!({"elicitation": {}})).await;
+    {
+        let mut waiting = Box::pin(client.legacy_call(1, "wait_then_ask"));
+        tokio::select! {
+            biased;
+            _ = &mut waiting => panic!("it waits"),
+            () = client.board.noted("request wait_then_ask") => {}
+        }
+    }
+    client.board.go.notify_one();
+    client.board.noted("not answered: the client went before it answered").await;
+}
+
+#[tokio::test]
+async fn a_server_that_asks_without_end_is_not_heard_without_end() {
+    let client = Client::new().initialize("2025-11-25", json!({"elicitation": {}})).await;
+    let messages = Events::of(client.legacy_call(1, "ask_without_end").await).rest().await;
+    assert_eq!(messages.last().unwrap()["result"]["said"], "bounded");
+    assert!(messages.len() < 300, "{}", messages.len());
 }
 
 #[tokio::test]

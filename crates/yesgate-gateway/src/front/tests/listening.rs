@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::front::FrontSettings;
-use crate::front::fixture::{Client, Events, refusal};
+use crate::front::fixture::client::{Client, Events, refusal};
 use crate::front::share::Share;
 use crate::raw::raw;
 use crate::talk::Notice;

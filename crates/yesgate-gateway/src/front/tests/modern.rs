@@ -5,7 +5,8 @@ use serde_json::json;
 use std::sync::Arc;
 
 use crate::board::Scope;
-use crate::front::fixture::{Client, Events, caller, json_of, refusal, text};
+use crate::front::fixture::caller;
+use crate::front::fixture::client::{Client, Events, json_of, refusal, text};
 
 #[tokio::test]
 async fn a_plain_answer_is_one_json_message() {

@@ -6,7 +6,8 @@ use http::Response;
 use serde_json::{Value, json};
 
 use crate::board::Scope;
-use crate::front::fixture::{Client, Events, caller, json_of, refusal};
+use crate::front::fixture::caller;
+use crate::front::fixture::client::{Client, Events, json_of, refusal};
 use crate::front::share::Share;
 use crate::front::{FrontSettings, ResponseBody};
 

@@ -3,7 +3,8 @@
 use http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::front::fixture::{Client, Events, progress};
+use crate::front::fixture::client::{Client, Events};
+use crate::front::fixture::progress;
 
 async fn session(version: &str) -> Client {
     Client::new().initialize(version, json!({})).await

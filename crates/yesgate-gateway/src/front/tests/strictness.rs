@@ -3,7 +3,7 @@
 use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
 use serde_json::json;
 
-use crate::front::fixture::{Client, refusal};
+use crate::front::fixture::client::{Client, refusal};
 
 async fn both() -> [Client; 2] {
     let modern =
