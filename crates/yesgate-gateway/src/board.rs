@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use yesgate_core::id::ServerName;
 
 use crate::cancel::Cancel;
+use crate::metrics::Metrics;
 use crate::reply::Reply;
 use crate::talk::{Boxed, Notice, Party, Talk};
 
@@ -68,6 +69,11 @@ pub struct Listening {
 
 /// The servers, the rules and the gate, as a front sees them.
 pub trait Board: Send + Sync + std::fmt::Debug {
+    /// Where what the fronts hold is counted.
+    fn metrics(&self) -> Metrics {
+        Metrics::new()
+    }
+
     /// Whether there is such an endpoint.
     fn has(&self, scope: &Scope) -> bool;
 

@@ -19,11 +19,13 @@ use yesgate_core::key::{BearerKey, BearerKeyHash};
 use crate::board::Scope;
 use crate::edge::body::{Body, plain};
 use crate::edge::guard::Guard;
-use crate::edge::intake::read_body;
+use crate::edge::intake::{BodyError, read_body};
 use crate::edge::quota::{Kind, Quotas};
 use crate::edge::{EdgeLimits, Handler};
 use crate::front::HttpFront;
 use crate::hub::Hub;
+use crate::metrics::labels::Rejection;
+use crate::metrics::{self, Metrics};
 use crate::server::Health;
 
 /// Knows who may come in.
@@ -110,14 +112,28 @@ pub struct Door {
     pub front: Arc<HttpFront>,
     /// The servers.
     pub hub: Arc<Hub>,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Whether `/metrics` is served.
+    pub shows_metrics: bool,
 }
 
 impl Handler for Door {
+    fn connected(&self) -> Box<dyn Send> {
+        Box::new(self.metrics.connection())
+    }
+
     async fn handle(&self, request: Request<Incoming>, _from: SocketAddr) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let admitted = match self.guard.check(&parts) {
             Ok(admitted) => admitted,
-            Err(refused) => return refused.response(),
+            Err(refused) => {
+                self.metrics.rejected(match refused.status() {
+                    StatusCode::BAD_REQUEST => Rejection::Host,
+                    _ => Rejection::Origin,
+                });
+                return refused.response();
+            }
         };
         if let Some(response) = self.guard.preflight(&parts) {
             return response;
@@ -126,7 +142,11 @@ impl Handler for Door {
             Some(Place::Endpoint(scope)) => self.endpoint(scope, parts, body).await,
             Some(Place::Alive) => only_get(&parts.method, || plain(StatusCode::OK, "alive\n")),
             Some(Place::Ready) => only_get(&parts.method, || self.ready()),
-            None => failure(StatusCode::NOT_FOUND, "there is nothing here"),
+            Some(Place::Metrics) if self.shows_metrics => only_get(&parts.method, || self.numbers()),
+            Some(Place::Metrics) | None => {
+                self.metrics.rejected(Rejection::Path);
+                failure(StatusCode::NOT_FOUND, "there is nothing here")
+            }
         };
         admitted.decorate(&mut response);
         response
@@ -137,23 +157,40 @@ impl Door {
     async fn endpoint(&self, scope: Scope, parts: http::request::Parts, body: Incoming) -> Response<Body> {
         let caller = match self.keeper.caller(&parts.headers) {
             Ok(caller) => caller,
-            Err(stranger) => return stranger.response(),
+            Err(stranger) => {
+                self.metrics.unauthorized();
+                return stranger.response();
+            }
         };
         let length = hyper::body::Body::size_hint(&body);
         let expected =
             length.upper().unwrap_or_else(|| u64::try_from(self.limits.body_bytes).unwrap_or(u64::MAX));
         let held = match self.quotas.take(Kind::Bytes, &caller, expected) {
             Ok(held) => held,
-            Err(full) => return busy(full.status()),
+            Err(full) => {
+                self.metrics.rejected(Rejection::Full);
+                return busy(full.status());
+            }
         };
         let body = match read_body(body, &self.limits).await {
             Ok(body) => body,
             Err(error) => {
+                self.metrics.rejected(match error {
+                    BodyError::TooLarge { .. } => Rejection::TooLarge,
+                    BodyError::TooSlow => Rejection::TooSlow,
+                    BodyError::Broken => Rejection::Broken,
+                });
                 return failure(error.status(), &error.to_string());
             }
         };
         let response = self.front.handle(scope, caller, parts, body).await;
         drop(held);
+        response
+    }
+
+    fn numbers(&self) -> Response<Body> {
+        let mut response = Response::new(Body::whole(self.metrics.render()));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(metrics::CONTENT_TYPE));
         response
     }
 
@@ -181,6 +218,7 @@ enum Place {
     Endpoint(Scope),
     Alive,
     Ready,
+    Metrics,
 }
 
 fn place(path: &str) -> Option<Place> {
@@ -188,6 +226,7 @@ fn place(path: &str) -> Option<Place> {
         "/api/mcp" | "/mcp" => Some(Place::Endpoint(Scope::All)),
         "/healthz" | "/livez" => Some(Place::Alive),
         "/readyz" => Some(Place::Ready),
+        "/metrics" => Some(Place::Metrics),
         other => {
             let name = other.strip_prefix("/mcp/")?.parse::<ServerName>().ok()?;
             Some(Place::Endpoint(Scope::One(name)))

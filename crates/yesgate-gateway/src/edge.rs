@@ -38,6 +38,11 @@ mod tests;
 
 /// Answers the requests of all connections.
 pub trait Handler: Send + Sync + 'static {
+    /// Whatever is to be held as long as a connection lasts, such as a count of them.
+    fn connected(&self) -> Box<dyn Send> {
+        Box::new(())
+    }
+
     /// Answers one request. The future is dropped when its client goes away.
     fn handle(
         &self,

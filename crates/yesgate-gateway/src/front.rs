@@ -10,7 +10,6 @@ mod answer;
 mod asked;
 mod desk;
 mod errands;
-mod events;
 mod exchange;
 #[cfg(test)]
 mod fixture;
@@ -125,11 +124,12 @@ pub struct HttpFront {
 impl HttpFront {
     /// A front before this board.
     pub fn new(board: Arc<dyn Board>, settings: FrontSettings, entropy: Arc<dyn Entropy>) -> Self {
+        let metrics = board.metrics();
         Self {
             settings,
             desk: Desk::new(board, &settings, entropy),
-            sessions: Sessions::new(settings.sessions),
-            streams: Shares::new(settings.streams),
+            sessions: Sessions::new(settings.sessions, metrics.clone()),
+            streams: Shares::new(settings.streams, move || metrics.stream()),
             pulse: Pulse::new(),
         }
     }

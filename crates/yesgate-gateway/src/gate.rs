@@ -8,6 +8,7 @@ mod judging;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::call::{CallRequest, Untouched};
@@ -31,7 +32,9 @@ use crate::book::{ToolsObserver, Unreadable};
 use crate::era::{Era, client_name};
 use crate::errand::{Errand, Incoming, Pass};
 use crate::look_up::NoState;
+use crate::metrics::{Metrics, ServerMetrics};
 use crate::own_tools::OwnTool;
+use crate::raw::RawObject;
 use crate::reply::{IsError, Reply};
 use crate::upstream::Form;
 
@@ -44,6 +47,7 @@ pub struct Gate {
     pub(crate) setting: Setting,
     pub(crate) entropy: Arc<dyn Entropy>,
     pins: Mutex<Reviewed>,
+    pub(crate) metrics: ServerMetrics,
     /// Who else wants to know what tools there are.
     observer: Option<Arc<dyn ToolsObserver>>,
     /// A question was opened: somebody may soon say yes to it.
@@ -74,6 +78,8 @@ pub struct Setting {
     pub reach: Assurance,
     /// How far a client's own name counts.
     pub naming: Naming,
+    /// Where calls are counted.
+    pub metrics: Metrics,
 }
 
 /// How a client gets its name.
@@ -100,6 +106,7 @@ impl Gate {
     ) -> Result<Self, LedgerError> {
         let gate = Self {
             pins: Mutex::new(Reviewed::unread()),
+            metrics: setting.metrics.server(&server.name),
             observer,
             opened: Notify::new(),
             server,
@@ -214,7 +221,9 @@ impl Gate {
             // Without our own argument it would pass as it is; with it, it cannot be put together again.
             (Untouched::No, Err(problem)) => return Reply::error(-32602, problem, None),
         };
+        let begun = Instant::now();
         let execution = errand.way.execute(permitted, form, &errand.hearing, &errand.cancel).await;
+        self.metrics.took(begun.elapsed());
         self.outcome(execution, None, &errand.cancel)
     }
 
@@ -329,8 +338,10 @@ impl Gate {
         let mut errand = errand.clone();
         match self.setting.naming {
             Naming::BySelf => {
-                if let Some(client) = client_name(&request.transport_meta).and_then(crate::session::client_id)
-                {
+                let hello = errand.party.as_ref().and_then(|(party, _)| party.info.as_deref());
+                let hello = hello.and_then(RawObject::parse).and_then(|info| info.text("name"));
+                let name = client_name(&request.transport_meta).map(str::to_owned).or(hello);
+                if let Some(client) = name.and_then(|name| crate::session::client_id(&name)) {
                     errand.caller.client = client;
                 }
             }
@@ -360,6 +371,7 @@ impl Gate {
 
     /// Refuses a call, on the wire and in the ledger.
     pub(crate) async fn refused(&self, caller: &Caller, tool: Option<&ToolName>, refusal: &Refusal) -> Reply {
+        self.setting.metrics.refusal(&refusal.why);
         self.record_refusal(caller, tool, refusal.why.code()).await;
         self.refusal(refusal)
     }

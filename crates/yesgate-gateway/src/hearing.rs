@@ -11,6 +11,7 @@ use crate::era::Era;
 use crate::raw::{RawObject, bytes, raw};
 use crate::reply::Reply;
 use crate::talk::{AskError, Given, InputAnswer, InputMethod, InputRequest, Notice, Party, Talk};
+use crate::trace::TraceContext;
 use crate::upstream::pipe::Interest;
 
 /// The client's ear during one request; clones are the same ear.
@@ -27,6 +28,8 @@ struct Listener {
     token: Option<Box<RawValue>>,
     /// The least level of log messages that it wants; `None`: it wants none.
     log: Option<LogLevel>,
+    /// Where in the client's trace this happens.
+    trace: Option<TraceContext>,
 }
 
 /// How weighty a log message is, as RFC 5424 has it.
@@ -56,7 +59,12 @@ impl Hearing {
     }
 
     /// A client that waits for the answer to a request with these parameters.
-    pub(crate) fn of(party: Arc<Party>, talk: Arc<dyn Talk>, params: Option<&RawValue>) -> Self {
+    pub(crate) fn of(
+        party: Arc<Party>,
+        talk: Arc<dyn Talk>,
+        params: Option<&RawValue>,
+        trace: Option<TraceContext>,
+    ) -> Self {
         let meta = params
             .and_then(RawObject::parse)
             .and_then(|fields| fields.get("_meta").and_then(RawObject::parse));
@@ -69,12 +77,17 @@ impl Hearing {
                 .and_then(|meta| meta.text(crate::era::LOG_LEVEL))
                 .and_then(|level| LogLevel::named(&level)),
         };
-        Self { client: Some(Arc::new(Listener { party, talk, token, log })) }
+        Self { client: Some(Arc::new(Listener { party, talk, token, log, trace })) }
     }
 
     /// The least level of log messages that the client wants with this request.
     pub(crate) fn log_level(&self) -> Option<LogLevel> {
         self.client.as_ref().and_then(|client| client.log)
+    }
+
+    /// Where in the client's trace the request belongs.
+    pub(crate) fn trace(&self) -> Option<&TraceContext> {
+        self.client.as_ref().and_then(|client| client.trace.as_ref())
     }
 
     /// Whether anybody listens.

@@ -18,6 +18,7 @@ use http::HeaderMap;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
+use tracing::Instrument as _;
 use yesgate_core::policy::Policy;
 use yesgate_ledger::Ledger;
 
@@ -25,11 +26,14 @@ use crate::board::{Ask, Board, Listening, Scope, Wanted};
 use crate::bridge::{self, Crossing};
 use crate::era::Era;
 use crate::hearing::{Hearing, LogLevel};
+use crate::metrics::Metrics;
+use crate::metrics::labels::{Front, MethodClass, Outcome};
 use crate::raw::RawObject;
 use crate::reply::Reply;
 use crate::server::link::Link;
 use crate::server::{Health, Server, ServerWays, Unreachable};
 use crate::talk::{Boxed, Notice, Party, PartyKey};
+use crate::trace::{Tracing, remote_parent};
 use crate::upstream::{Execution, NotSent, Outgoing};
 
 /// All servers, as the fronts see them.
@@ -39,6 +43,8 @@ pub struct Hub {
     ledger: Ledger,
     /// The longest that a request may take.
     longest: Duration,
+    metrics: Metrics,
+    tracing: Tracing,
     sessions: Mutex<HashMap<PartyKey, SessionNotes>>,
 }
 
@@ -54,8 +60,21 @@ struct SessionNotes {
 
 impl Hub {
     /// A switchboard for these servers, in this order.
-    pub fn new(servers: Vec<Arc<Server>>, ledger: Ledger, longest: Duration) -> Self {
-        Self { servers: RwLock::new(Arc::new(servers)), ledger, longest, sessions: Mutex::default() }
+    pub fn new(
+        servers: Vec<Arc<Server>>,
+        ledger: Ledger,
+        longest: Duration,
+        metrics: Metrics,
+        tracing: Tracing,
+    ) -> Self {
+        Self {
+            servers: RwLock::new(Arc::new(servers)),
+            ledger,
+            longest,
+            metrics,
+            tracing,
+            sessions: Mutex::default(),
+        }
     }
 
     /// The servers, in the operator's order.
@@ -128,6 +147,32 @@ impl Hub {
     pub fn close(&self) {
         for server in self.servers().iter() {
             server.close();
+        }
+    }
+
+    /// Answers within the time that a request may take, and counts it.
+    async fn timed(&self, ask: Ask) -> Reply {
+        let front = match ask.party.era {
+            Era::Modern => Front::Modern,
+            Era::Legacy => Front::Legacy,
+        };
+        let counted = self.metrics.request(front, MethodClass::of(&ask.method));
+        match timeout(self.longest, self.answer(&ask)).await {
+            Ok(reply) => {
+                counted.end(match &reply {
+                    Reply::Result(_) | Reply::Relayed => Outcome::Answered,
+                    Reply::Error(_) => Outcome::Failed,
+                    Reply::Silent => Outcome::Cancelled,
+                });
+                reply
+            }
+            Err(_) => {
+                ask.cancel.fire();
+                counted.end(Outcome::Failed);
+                let words =
+                    format!("The request took longer than {} s and was given up.", self.longest.as_secs());
+                Reply::error(-32603, &words, None)
+            }
         }
     }
 
@@ -214,7 +259,10 @@ impl Hub {
                         Err(error) => return unreachable(&error),
                     }
                 }
-                execution => {
+                execution @ (Execution::Relayed
+                | Execution::Answered(_)
+                | Execution::NotSent(_)
+                | Execution::Lost(_)) => {
                     reply = Some(self.reply(ask, &link, execution));
                     break;
                 }
@@ -269,7 +317,8 @@ impl Hub {
     }
 
     fn hearing(&self, ask: &Ask) -> Hearing {
-        Hearing::of(Arc::clone(&ask.party), Arc::clone(&ask.talk), ask.params.as_deref())
+        let trace = ask.headers.as_ref().and_then(remote_parent);
+        Hearing::of(Arc::clone(&ask.party), Arc::clone(&ask.talk), ask.params.as_deref(), trace)
     }
 
     fn crossing<'a>(&self, link: &Link, party: &'a Party) -> Crossing<'a> {
@@ -325,6 +374,10 @@ impl Hub {
 }
 
 impl Board for Hub {
+    fn metrics(&self) -> Metrics {
+        self.metrics.clone()
+    }
+
     fn has(&self, scope: &Scope) -> bool {
         match scope {
             Scope::All => true,
@@ -333,19 +386,18 @@ impl Board for Hub {
     }
 
     fn request(&self, ask: Ask) -> Boxed<'_, Reply> {
-        Box::pin(async move {
-            match timeout(self.longest, self.answer(&ask)).await {
-                Ok(reply) => reply,
-                Err(_) => {
-                    ask.cancel.fire();
-                    let words = format!(
-                        "The request took longer than {} s and was given up.",
-                        self.longest.as_secs()
-                    );
-                    Reply::error(-32603, &words, None)
-                }
+        let span = self.tracing.exports().then(|| {
+            let span = tracing::info_span!("request", rpc.method = %ask.method);
+            if let Some(headers) = &ask.headers {
+                self.tracing.begin(&span, headers);
             }
-        })
+            span
+        });
+        let answering = self.timed(ask);
+        match span {
+            Some(span) => Box::pin(answering.instrument(span)),
+            None => Box::pin(answering),
+        }
     }
 
     fn notify(&self, scope: &Scope, party: &Arc<Party>, method: &str, params: Option<&RawValue>) {

@@ -27,6 +27,7 @@ use crate::fetch::HttpClient;
 use crate::gate::Gate;
 use crate::raw::raw;
 use crate::talk::{Boxed, Notice, Party, PartyKey};
+use crate::trace::Tracing;
 use crate::upstream::Upstream;
 use crate::upstream::web::WebPlace;
 
@@ -57,6 +58,7 @@ pub struct Server {
     /// Where its calls are judged.
     pub gate: Arc<Gate>,
     client: HttpClient,
+    tracing: Tracing,
     children: Arc<Semaphore>,
     links: Mutex<HashMap<LinkKey, Arc<Slot>>>,
     eras: Mutex<Eras>,
@@ -91,11 +93,18 @@ pub enum Health {
 
 impl Server {
     /// Puts a server behind its gate. Nothing is started before it is needed.
-    pub fn new(spec: ServerSpec, gate: Arc<Gate>, client: HttpClient, children: Arc<Semaphore>) -> Self {
+    pub fn new(
+        spec: ServerSpec,
+        gate: Arc<Gate>,
+        client: HttpClient,
+        tracing: Tracing,
+        children: Arc<Semaphore>,
+    ) -> Self {
         Self {
             spec,
             gate,
             client,
+            tracing,
             children,
             links: Mutex::default(),
             eras: Mutex::default(),
@@ -236,7 +245,16 @@ impl Server {
         if let Some(link) = slot.up() {
             return Ok(link);
         }
-        slot.connect(|| connect::connect(self, party, order)).await.map_err(|why| self.unreachable(why))
+        match slot.connect(|| connect::connect(self, party, order)).await {
+            Ok(link) => {
+                self.gate.metrics.is_up();
+                Ok(link)
+            }
+            Err(why) => {
+                self.gate.metrics.is_down();
+                Err(self.unreachable(why))
+            }
+        }
     }
 
     fn unreachable(&self, why: String) -> Unreachable {

@@ -217,7 +217,7 @@ impl Session {
     }
 
     fn pass(&self, id: &RawValue, watch: Watch, line: &[u8]) {
-        match self.pipe.pass(RequestKey::of(id), watch, line) {
+        match self.pipe.pass(&RequestKey::of(id), watch, line) {
             Ok(()) => {}
             Err(PassError::IdInUse) => {
                 self.answer(id, Reply::error(-32600, "the request id is already in use", None));

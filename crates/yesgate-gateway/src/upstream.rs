@@ -30,6 +30,7 @@ use crate::era::Era;
 use crate::fetch::error::FetchError;
 use crate::hearing::Hearing;
 use crate::input::{self, Round};
+use crate::trace::TraceContext;
 
 /// The way to one server, and what it said of its tools over this way.
 #[derive(Debug)]
@@ -212,7 +213,7 @@ impl Upstream {
     ) -> Execution {
         let tool = permitted.call().binding.tool.clone();
         let (params, mirrored) = match form {
-            Form::AsItCame { line, id } => return self.relay(&permitted, line, id),
+            Form::AsItCame { line, id } => return self.relay(&permitted, line, &id),
             Form::Params { params, mirrored } => match permitted.permit() {
                 Permit::Class(_) | Permit::Rule(_) => (params, mirrored),
                 Permit::Intent(_) => return Execution::NotSent(NotSent::StoredOnly),
@@ -306,15 +307,20 @@ impl Upstream {
     }
 
     /// Begins a request. The server's words are the caller's to hear.
-    pub(crate) fn start(&self, outgoing: Outgoing<'_>, interest: Interest) -> Result<Exchange, Down> {
+    pub(crate) fn start(
+        &self,
+        outgoing: Outgoing<'_>,
+        interest: Interest,
+        trace: Option<&TraceContext>,
+    ) -> Result<Exchange, Down> {
         match &self.wire {
             Wire::Pipe(pipe) => pipe.start(outgoing.method, outgoing.params, interest).map(Exchange::Pipe),
-            Wire::Web(web) => Ok(Exchange::Web(Box::new(web.start(&outgoing)))),
+            Wire::Web(web) => Ok(Exchange::Web(Box::new(web.start(&outgoing, trace)))),
         }
     }
 
     /// Passes a host's own message on, where nothing in it needs a stored form.
-    fn relay(&self, permitted: &PermittedCall, line: &[u8], id: RequestKey) -> Execution {
+    fn relay(&self, permitted: &PermittedCall, line: &[u8], id: &RequestKey) -> Execution {
         match (permitted.permit(), &self.wire) {
             (Permit::Class(_) | Permit::Rule(_), Wire::Pipe(pipe)) => match pipe.pass(id, Watch::No, line) {
                 Ok(()) => Execution::Relayed,
@@ -329,7 +335,7 @@ impl Upstream {
     /// Makes one request and hears the server out: its words go to the client, its questions too, and
     /// its answer comes back.
     async fn converse(&self, outgoing: Outgoing<'_>, hearing: &Hearing, cancel: &Cancel) -> Execution {
-        let mut exchange = match self.start(outgoing, hearing.interest()) {
+        let mut exchange = match self.start(outgoing, hearing.interest(), hearing.trace()) {
             Ok(exchange) => exchange,
             Err(Down) => return Execution::NotSent(NotSent::Down),
         };
@@ -411,8 +417,13 @@ impl From<FetchError> for Unsent {
     fn from(error: FetchError) -> Self {
         match error {
             FetchError::TooLarge => Self::TooLong,
-            error if error.was_sent() => Self::Lost("the server gave no answer"),
-            error => NotSent::Unreachable(error.to_string()).into(),
+            error @ (FetchError::NotSent(_) | FetchError::Lost(_) | FetchError::TooSlow) => {
+                if error.was_sent() {
+                    Self::Lost("the server gave no answer")
+                } else {
+                    NotSent::Unreachable(error.to_string()).into()
+                }
+            }
         }
     }
 }

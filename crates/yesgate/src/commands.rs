@@ -38,10 +38,12 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
 }
 
 fn run_async(cli: Cli) -> anyhow::Result<Done> {
-    let mut builder = match &cli.command {
-        // Many clients: every core is of use.
-        Command::Serve(args) if !args.stdio => tokio::runtime::Builder::new_multi_thread(),
-        _ => tokio::runtime::Builder::new_current_thread(),
+    // Many clients: every core is of use. Everything else does one thing at a time.
+    let many = if let Command::Serve(args) = &cli.command { !args.stdio } else { false };
+    let mut builder = if many {
+        tokio::runtime::Builder::new_multi_thread()
+    } else {
+        tokio::runtime::Builder::new_current_thread()
     };
     let runtime = builder.enable_all().build()?;
     let done = runtime.block_on(dispatch(cli));

@@ -8,6 +8,7 @@ mod output;
 mod server_name;
 mod settings;
 mod sign_ins;
+mod telemetry;
 
 use std::process::ExitCode;
 

@@ -44,6 +44,7 @@ pub(super) async fn run<H: Handler>(
         tracing::debug!(%error, "the connection was gone before it began");
         return;
     }
+    let _connected = setting.handler.connected();
     let limits = &setting.limits;
     let pace = Arc::new(Pace::new());
     let service = service_fn(|request| {

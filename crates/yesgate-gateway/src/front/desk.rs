@@ -56,7 +56,7 @@ pub(crate) enum Begun {
 impl Desk {
     pub(crate) fn new(board: Arc<dyn Board>, settings: &FrontSettings, entropy: Arc<dyn Entropy>) -> Self {
         let means = Arc::new(Means { ask_time: settings.ask_time, entropy });
-        let parked = Parked::new(Arc::clone(&means), settings.ask_time, settings.parked);
+        let parked = Parked::new(Arc::clone(&means), settings.ask_time, settings.parked, board.metrics());
         Self { board, means, parties: Parties::new(settings.parties), parked: Arc::new(parked) }
     }
 

@@ -25,6 +25,7 @@ use super::voice::{Outlet, Voice};
 use super::{HttpFront, ResponseBody, answer, headers};
 use crate::board::{Board, Scope};
 use crate::cancel::Cancel;
+use crate::mirror;
 use crate::reply::Reply;
 
 /// What a message of a session comes to.
@@ -48,7 +49,7 @@ impl HttpFront {
     ) -> Response<ResponseBody> {
         if let Message::Request(request) = &message
             && request.method == "initialize"
-            && !headers.contains_key(headers::SESSION_ID)
+            && !headers.contains_key(mirror::SESSION_ID)
         {
             return self.initialize(scope, caller, body, request).await;
         }
@@ -119,7 +120,7 @@ impl HttpFront {
         caller: &Caller,
         headers: &HeaderMap,
     ) -> Result<(String, Arc<Session>), Box<Response<ResponseBody>>> {
-        let id = match headers::single(headers, headers::SESSION_ID) {
+        let id = match headers::single(headers, mirror::SESSION_ID) {
             Ok(Some(id)) => id,
             Ok(None) => {
                 let words = "the header `mcp-session-id` is missing, and only `initialize` goes without";
@@ -184,7 +185,7 @@ impl HttpFront {
         let session = Session::new(party, scope, revision, voice, self.settings.requests, hold);
         self.sessions.begin(id, Arc::new(session));
         let mut response = answer::reply(StatusCode::OK, Reply::Result(result), request.id);
-        response.headers_mut().insert(headers::SESSION_ID, header);
+        response.headers_mut().insert(mirror::SESSION_ID, header);
         response
     }
 

@@ -55,12 +55,6 @@ pub(crate) struct Notification<'a> {
 pub(crate) struct Fields<'a> {
     #[serde(borrow, default, rename = "_meta")]
     pub(crate) meta: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    pub(crate) name: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    pub(crate) uri: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "taskId")]
-    pub(crate) task_id: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestId")]
     pub(crate) request_id: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestState")]

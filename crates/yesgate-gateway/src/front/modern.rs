@@ -21,10 +21,12 @@ use super::meta::Meta;
 use super::pulse::{Beat, Hearing};
 use super::revision::Revision;
 use super::share::{Hold, Owner};
-use super::{HttpFront, ResponseBody, answer, events, headers, listen, wire};
+use super::{HttpFront, ResponseBody, answer, headers, listen, wire};
 use crate::board::{Listening, Scope};
+use crate::mirror;
 use crate::raw::raw;
 use crate::reply::Reply;
+use crate::sse;
 use crate::talk::{Notice, Party};
 
 impl HttpFront {
@@ -70,7 +72,7 @@ impl HttpFront {
             Err(Malformed(words)) => return refuse(Reply::error(-32602, &words, None)),
         };
         let version = Revision::July2026.as_str();
-        if let Err(mismatch) = headers::check_headers(&headers, &request.method, &request.fields, version) {
+        if let Err(mismatch) = mirror::check(&headers, &request.method, request.params, Some(version)) {
             return refuse(Reply::error(-32020, &mismatch.to_string(), None));
         }
         if request.method == "subscriptions/listen" {
@@ -98,7 +100,7 @@ impl HttpFront {
             return refuse(reply);
         }
         if let Err(mismatch) =
-            headers::check_headers(headers, &notification.method, &notification.fields, version)
+            mirror::check(headers, &notification.method, notification.params, Some(version))
         {
             return refuse(Reply::error(-32020, &mismatch.to_string(), None));
         }
@@ -169,7 +171,7 @@ fn finish(reply: Reply, id: &RawValue) -> Response<ResponseBody> {
 
 /// The header and the body must name the same revision, before anything else is read into either.
 fn check_version(headers: &HeaderMap, meta: &Meta<'_>) -> Result<(), Reply> {
-    let claimed = headers::single(headers, headers::PROTOCOL_VERSION);
+    let claimed = headers::single(headers, mirror::PROTOCOL_VERSION);
     match (claimed, meta.version()) {
         (Err(mismatch), _) => Err(Reply::error(-32020, &mismatch.to_string(), None)),
         (Ok(None), Some(_)) => {
@@ -191,8 +193,8 @@ async fn feed(
     sender: mpsc::Sender<Bytes>,
     mut pulse: Hearing,
 ) {
-    let mut unsent: VecDeque<Bytes> = VecDeque::from([events::comment()]);
-    unsent.extend(first.iter().flat_map(|notice| events::event([wire::notification(notice)], None)));
+    let mut unsent: VecDeque<Bytes> = VecDeque::from([sse::comment()]);
+    unsent.extend(first.iter().flat_map(|notice| sse::event([wire::notification(notice)], None)));
     let mut leg = Some(&mut leg);
     while leg.is_some() || !unsent.is_empty() {
         let next = async {
@@ -211,15 +213,15 @@ async fn feed(
             spoken = next => match spoken {
                 // A client that does not read misses what is only told.
                 Spoken::Notice(_) if unsent.len() > MOST_UNSENT => {}
-                Spoken::Notice(notice) => unsent.extend(events::event([wire::notification(&notice)], None)),
+                Spoken::Notice(notice) => unsent.extend(sse::event([wire::notification(&notice)], None)),
                 Spoken::Final(reply) => {
-                    unsent.extend(wire::answer(reply, &id).into_iter().flat_map(|parts| events::event(parts, None)));
+                    unsent.extend(wire::answer(reply, &id).into_iter().flat_map(|parts| sse::event(parts, None)));
                     leg = None;
                 }
             },
             _ = pulse.next() => {
                 if unsent.is_empty() {
-                    unsent.push_back(events::comment());
+                    unsent.push_back(sse::comment());
                 }
             }
         }
@@ -234,7 +236,7 @@ async fn keep_telling(
     mut pulse: Hearing,
     hold: Hold,
 ) {
-    let mut next = events::event([listen::acknowledged(&listening.granted, &id)], None);
+    let mut next = sse::event([listen::acknowledged(&listening.granted, &id)], None);
     loop {
         for piece in next {
             if sender.send(piece).await.is_err() {
@@ -247,18 +249,16 @@ async fn keep_telling(
         next = tokio::select! {
             () = sender.closed() => return,
             notice = listening.notices.recv() => match notice {
-                Some(notice) => events::event([listen::tagged(notice, &id)], None),
+                Some(notice) => sse::event([listen::tagged(notice, &id)], None),
                 None => break,
             },
             beat = pulse.next() => match beat {
-                Beat::Alive(_) => vec![events::comment()],
+                Beat::Alive(_) => vec![sse::comment()],
                 Beat::Closing => break,
             },
         };
     }
-    for piece in
-        wire::answer(listen::ended(&id), &id).into_iter().flat_map(|parts| events::event(parts, None))
-    {
+    for piece in wire::answer(listen::ended(&id), &id).into_iter().flat_map(|parts| sse::event(parts, None)) {
         if sender.send(piece).await.is_err() {
             break;
         }

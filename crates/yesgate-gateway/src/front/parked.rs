@@ -23,6 +23,7 @@ use super::mailbox::{Means, Question};
 use super::message::Malformed;
 use super::share::{Hold, Owner, Share, Shares};
 use crate::board::Scope;
+use crate::metrics::Metrics;
 use crate::reply::Reply;
 
 /// What a state of ours begins with; any other is between the client and its server.
@@ -59,8 +60,8 @@ pub(crate) enum Resumed {
 }
 
 impl Parked {
-    pub(crate) fn new(means: Arc<Means>, time: Duration, share: Share) -> Self {
-        Self { means, time, shares: Shares::new(share), waiting: Mutex::default() }
+    pub(crate) fn new(means: Arc<Means>, time: Duration, share: Share, metrics: Metrics) -> Self {
+        Self { means, time, shares: Shares::new(share, move || metrics.parked()), waiting: Mutex::default() }
     }
 
     /// Keeps a request until the client answers, and asks it to.

@@ -12,7 +12,9 @@ use super::meta::Meta;
 use super::revision::Revision;
 use super::{HttpFront, ResponseBody, answer, headers};
 use crate::board::Scope;
+use crate::edge::intake::is_json;
 use crate::era::Era;
+use crate::mirror;
 use crate::reply::Reply;
 
 /// What the header says of the revision.
@@ -27,8 +29,8 @@ pub(super) enum Claim<'a> {
 }
 
 impl<'a> Claim<'a> {
-    pub(super) fn of(headers: &'a HeaderMap) -> Result<Self, headers::Mismatch> {
-        Ok(match headers::single(headers, headers::PROTOCOL_VERSION)? {
+    pub(super) fn of(headers: &'a HeaderMap) -> Result<Self, mirror::Mismatch> {
+        Ok(match headers::single(headers, mirror::PROTOCOL_VERSION)? {
             None => Self::None,
             Some(version) => Revision::named(version).map_or(Self::Unknown(version), Self::Known),
         })
@@ -53,7 +55,7 @@ impl HttpFront {
         headers: HeaderMap,
         body: Bytes,
     ) -> Response<ResponseBody> {
-        if !headers::is_json(&headers) {
+        if !is_json(&headers) {
             let words = "the content type must be application/json";
             return answer::error(StatusCode::UNSUPPORTED_MEDIA_TYPE, -32600, words);
         }

@@ -15,9 +15,11 @@ use super::session::Session;
 use super::share::{Hold, Owner};
 use super::streams::{AttachError, GENERAL, Place, Read, Streams, parse_event_id};
 use super::voice::Voice;
-use super::{HttpFront, ResponseBody, answer, events, headers};
+use super::{HttpFront, ResponseBody, answer, headers};
 use crate::board::Scope;
 use crate::era::Era;
+use crate::mirror;
+use crate::sse;
 
 impl HttpFront {
     /// A `GET`: the general stream, or the rest of one that was cut off.
@@ -38,7 +40,7 @@ impl HttpFront {
             Ok((_, session)) => session,
             Err(response) => return *response,
         };
-        let (stream, after) = match headers::single(headers, headers::LAST_EVENT_ID) {
+        let (stream, after) = match headers::single(headers, mirror::LAST_EVENT_ID) {
             Ok(None) => (GENERAL, None),
             Ok(Some(id)) => match parse_event_id(id) {
                 Some((stream, after)) => (stream, Some(after)),
@@ -93,11 +95,11 @@ impl HttpFront {
         // An event without data tells the client where to go on, before there is anything to tell. Older
         // clients would take it for a broken message.
         let opening = if session.revision >= Revision::November2025 && after.is_none() {
-            let mut opening = vec![events::retry(self.settings.retry)];
-            opening.extend(events::event([], Some(&reader.place.event_id())));
+            let mut opening = vec![sse::retry(self.settings.retry)];
+            opening.extend(sse::event([], Some(&reader.place.event_id())));
             opening
         } else {
-            vec![events::comment()]
+            vec![sse::comment()]
         };
         let lasts = if stream == GENERAL { Lasts::UntilShutdown } else { Lasts::UntilItsEnd };
         drop(tokio::spawn(pump(reader, opening, sender, self.pulse.hear(), lasts, hold)));
@@ -188,7 +190,7 @@ async fn pump(
                     biased;
                     () = sender.closed() => return,
                     () = reader.place.news() => Vec::new(),
-                    _ = pulse.next() => vec![events::comment()],
+                    _ = pulse.next() => vec![sse::comment()],
                 },
             },
         };

@@ -15,12 +15,12 @@ use super::revision::Revision;
 use super::share::{Full, Hold, Owner, Share, Shares};
 use super::voice::Voice;
 use crate::board::{Board, Scope};
+use crate::metrics::Metrics;
 use crate::talk::Party;
 
 /// One session.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) owner: Owner,
     pub(crate) scope: Scope,
     pub(crate) revision: Revision,
     pub(crate) party: Arc<Party>,
@@ -42,7 +42,6 @@ impl Session {
         hold: Hold,
     ) -> Self {
         Self {
-            owner: Owner::of(&party.caller),
             scope,
             revision,
             party,
@@ -80,8 +79,8 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    pub(crate) fn new(share: Share) -> Self {
-        Self { shares: Shares::new(share), open: Mutex::default() }
+    pub(crate) fn new(share: Share, metrics: Metrics) -> Self {
+        Self { shares: Shares::new(share, move || metrics.session()), open: Mutex::default() }
     }
 
     /// Makes room for one more.
@@ -97,7 +96,7 @@ impl Sessions {
     /// The session of this id, if it is this caller's at this endpoint.
     pub(crate) fn find(&self, id: &str, caller: &Caller, scope: &Scope) -> Option<Arc<Session>> {
         let session = self.lock().get(id).cloned()?;
-        if !session.owner.is(caller) || session.scope != *scope {
+        if session.party.caller != *caller || session.scope != *scope {
             return None;
         }
         session.touch();

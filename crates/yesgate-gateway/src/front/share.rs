@@ -4,10 +4,13 @@
 //! takes no memory. A limit of nought allows nothing.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use yesgate_core::caller::Caller;
 use yesgate_core::id::{OrgId, PrincipalId};
+
+use crate::metrics::Held;
 
 /// The two limits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -29,10 +32,6 @@ impl Owner {
     pub(crate) fn of(caller: &Caller) -> Self {
         Self { org: caller.org.clone(), principal: caller.principal.clone() }
     }
-
-    pub(crate) fn is(&self, caller: &Caller) -> bool {
-        self.org == caller.org && self.principal == caller.principal
-    }
 }
 
 /// Which limit was met.
@@ -45,11 +44,15 @@ pub(crate) enum Full {
 }
 
 /// The books of one kind of thing.
-#[derive(Debug)]
 pub(crate) struct Shares {
     limits: Share,
     taken: Mutex<Taken>,
+    /// Counts what is held, for whoever watches the gateway.
+    gauge: Gauge,
 }
+
+/// Takes one from a gauge, until it is dropped.
+type Gauge = Box<dyn Fn() -> Held + Send + Sync>;
 
 #[derive(Debug, Default)]
 struct Taken {
@@ -57,9 +60,15 @@ struct Taken {
     each: HashMap<Owner, usize>,
 }
 
+impl fmt::Debug for Shares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shares").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
 impl Shares {
-    pub(crate) fn new(limits: Share) -> Arc<Self> {
-        Arc::new(Self { limits, taken: Mutex::default() })
+    pub(crate) fn new(limits: Share, gauge: impl Fn() -> Held + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { limits, taken: Mutex::default(), gauge: Box::new(gauge) })
     }
 
     /// Takes one, until the hold is dropped.
@@ -75,7 +84,7 @@ impl Shares {
         taken.all += 1;
         taken.each.insert(owner.clone(), own + 1);
         drop(taken);
-        Ok(Hold { shares: Arc::clone(self), owner })
+        Ok(Hold { shares: Arc::clone(self), owner, _counted: (self.gauge)() })
     }
 
     fn lock(&self) -> MutexGuard<'_, Taken> {
@@ -88,6 +97,7 @@ impl Shares {
 pub(crate) struct Hold {
     shares: Arc<Shares>,
     owner: Owner,
+    _counted: Held,
 }
 
 impl Drop for Hold {
@@ -107,10 +117,15 @@ impl Drop for Hold {
 mod tests {
     use super::{Full, Owner, Share, Shares};
     use crate::front::fixture::caller;
+    use crate::metrics::{Held, Metrics};
+
+    fn gauge() -> Held {
+        Metrics::new().stream()
+    }
 
     #[test]
     fn what_is_dropped_can_be_taken_again_and_leaves_nothing_behind() {
-        let shares = Shares::new(Share { all: 3, each: 2 });
+        let shares = Shares::new(Share { all: 3, each: 2 }, gauge);
         let (ann, bob) = (Owner::of(&caller("ann")), Owner::of(&caller("bob")));
         let first = shares.take(ann.clone()).unwrap();
         let second = shares.take(ann.clone()).unwrap();
@@ -126,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_nought_allows_nothing() {
-        let shares = Shares::new(Share { all: 1, each: 0 });
+        let shares = Shares::new(Share { all: 1, each: 0 }, gauge);
         assert_eq!(shares.take(Owner::of(&caller("ann"))).unwrap_err(), Full::Each);
     }
 }

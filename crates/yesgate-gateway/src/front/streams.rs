@@ -11,11 +11,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::sse;
 use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::Instant;
-
-use super::events;
 
 /// How much is kept for a session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -106,7 +105,7 @@ impl Streams {
             return;
         };
         stream.last += 1;
-        let pieces = events::event(message, Some(&event_id(number, stream.last)));
+        let pieces = sse::event(message, Some(&event_id(number, stream.last)));
         let bytes = pieces.iter().map(Bytes::len).sum();
         stream.bytes += bytes;
         stream.events.push_back(Event { place: stream.last, pieces, bytes, weight });

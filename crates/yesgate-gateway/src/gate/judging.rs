@@ -25,6 +25,7 @@ use yesgate_ledger::{LedgerError, Sighted};
 use super::Gate;
 use crate::book::Unreadable;
 use crate::look_up::NoState;
+use crate::metrics::labels::Judged;
 use crate::offer::Offer;
 use crate::upstream::Upstream;
 
@@ -61,9 +62,12 @@ impl Gate {
             Verdict::Forward(_) => self.reviewed().read.elapsed() > FRESH,
             Verdict::Explain(_) | Verdict::Refuse(_) => false,
         };
-        if may_change && self.reload_pins().await.unwrap_or(false) {
-            return self.judge(call, presented, definition, &self.pins(), state);
-        }
+        let verdict = if may_change && self.reload_pins().await.unwrap_or(false) {
+            self.judge(call, presented, definition, &self.pins(), state)
+        } else {
+            verdict
+        };
+        self.metrics.call(Judged::from(&verdict));
         verdict
     }
 

@@ -28,7 +28,7 @@ impl Aside {
     /// Takes one word of the server.
     pub(crate) fn hear(&self, step: Step, upstream: &Arc<Upstream>) {
         match step {
-            Step::Notice(notice) => self.notice(notice, upstream),
+            Step::Notice(notice) => self.notice(&notice, upstream),
             Step::Request { id, method, params } => {
                 let talk = self.party.as_ref().and_then(|party| party.session.clone());
                 let upstream = Arc::clone(upstream);
@@ -51,11 +51,11 @@ impl Aside {
         }
     }
 
-    fn notice(&self, notice: Notice, upstream: &Upstream) {
+    fn notice(&self, notice: &Notice, upstream: &Upstream) {
         if notice.method == "notifications/tools/list_changed" {
             upstream.book.outdated();
         }
-        self.tell(&notice);
+        self.tell(notice);
     }
 
     /// Tells the client, and everybody who listens.

@@ -17,6 +17,7 @@ use crate::child::{Child, ChildSpec, Spawned};
 use crate::envelope::Envelope;
 use crate::era::{Era, LEGACY_VERSION, MODERN_VERSION, own_info};
 use crate::hearing::Hearing;
+use crate::metrics::Held;
 use crate::raw::{RawObject, elements, raw};
 use crate::stdio::lines::LineError;
 use crate::talk::Party;
@@ -55,6 +56,7 @@ async fn connect_child(
         aside: Arc::clone(&aside),
         life: Arc::clone(&life),
         _permit: permit,
+        _counted: server.gate.setting.metrics.child(),
     };
     tokio::spawn(child.live(spawned));
     let unspoken = CloseOnDrop(Some(Arc::clone(&life)));
@@ -71,7 +73,7 @@ async fn connect_web(
 ) -> Result<Link, String> {
     let mut why = String::new();
     for era in order {
-        let web = Arc::new(Web::new(server.client.clone(), place.clone(), *era));
+        let web = Arc::new(Web::new(server.client.clone(), place.clone(), *era, server.tracing.clone()));
         let upstream = Arc::new(Upstream::over_web(Arc::clone(&web), *era));
         match say_hello(server, &upstream, party, &[*era]).await {
             Ok((era, hello)) => {
@@ -204,6 +206,7 @@ struct ChildLife {
     aside: Arc<Aside>,
     life: Arc<Life>,
     _permit: OwnedSemaphorePermit,
+    _counted: Held,
 }
 
 impl ChildLife {

@@ -207,7 +207,7 @@ async fn subscribe(upstream: &Upstream, wanted: &Wanted, mut tell: impl FnMut(No
         name: None,
         mirrored: &HeaderMap::default(),
     };
-    let Ok(mut exchange) = upstream.start(outgoing, Interest::All) else { return false };
+    let Ok(mut exchange) = upstream.start(outgoing, Interest::All, None) else { return false };
     let mut heard = false;
     loop {
         match exchange.next().await {

@@ -126,9 +126,9 @@ impl Pipe {
     ///
     /// # Errors
     /// When the id is in use, or the server is not there.
-    pub fn pass(&self, id: RequestKey, watch: Watch, line: &[u8]) -> Result<(), PassError> {
+    pub fn pass(&self, id: &RequestKey, watch: Watch, line: &[u8]) -> Result<(), PassError> {
         let mut state = self.lock();
-        if self.is_own(&id) || state.passed.contains_key(id.as_json()) {
+        if self.is_own(id) || state.passed.contains_key(id.as_json()) {
             return Err(PassError::IdInUse);
         }
         let writer = state.writer.as_ref().ok_or(Down)?;

@@ -26,6 +26,7 @@ use crate::fetch::{self, AnswerBody, HttpClient};
 use crate::mirror;
 use crate::sse::Event;
 use crate::talk::Boxed;
+use crate::trace::{TraceContext, Tracing};
 
 /// Where a server is, and how we show who we are.
 #[derive(Clone, Debug)]
@@ -58,6 +59,7 @@ pub struct Web {
     client: HttpClient,
     place: WebPlace,
     era: Era,
+    tracing: Tracing,
     next: AtomicU64,
     session: Mutex<WebSession>,
     /// Whether the server knows the session no more.
@@ -73,11 +75,12 @@ struct WebSession {
 
 impl Web {
     /// A way to a server, spoken to in this era.
-    pub fn new(client: HttpClient, place: WebPlace, era: Era) -> Self {
+    pub fn new(client: HttpClient, place: WebPlace, era: Era, tracing: Tracing) -> Self {
         Self {
             client,
             place,
             era,
+            tracing,
             next: AtomicU64::new(1),
             session: Mutex::default(),
             forgotten: AtomicBool::new(false),
@@ -96,11 +99,16 @@ impl Web {
     }
 
     /// Makes a request. It leaves when its first word is waited for.
-    pub(super) fn start(self: &Arc<Self>, outgoing: &Outgoing<'_>) -> WebExchange {
+    pub(super) fn start(
+        self: &Arc<Self>,
+        outgoing: &Outgoing<'_>,
+        trace: Option<&TraceContext>,
+    ) -> WebExchange {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{}","params":"#, outgoing.method);
         let body = [Bytes::from(head), outgoing.params.clone(), Bytes::from_static(b"}")];
-        let headers = self.request_headers(outgoing);
+        let mut headers = self.request_headers(outgoing);
+        self.tracing.inject(trace, &mut headers);
         let opens = outgoing.method == "initialize";
         let web = Arc::clone(self);
         let answer = Box::pin(async move {
@@ -247,7 +255,7 @@ pub(crate) struct WebExchange {
 enum Incoming {
     /// The server has not begun to answer.
     Head(Boxed<'static, Result<fetch::Answer, Unsent>>),
-    Events(EventStream),
+    Events(Box<EventStream>),
     /// Nothing more comes.
     Ended,
 }
@@ -279,7 +287,7 @@ impl WebExchange {
                     return Step::Answer(Answer::error(-32603, super::TOO_LONG));
                 }
                 Some(Err(_)) | None => match self.resume().await {
-                    Some(events) => self.incoming = Incoming::Events(events),
+                    Some(events) => self.incoming = Incoming::Events(Box::new(events)),
                     None => {
                         self.incoming = Incoming::Ended;
                         return Step::Lost("the server's answer broke off");
@@ -299,7 +307,7 @@ impl WebExchange {
         };
         match answer.body {
             AnswerBody::Events(events) if answer.status.is_success() => {
-                self.incoming = Incoming::Events(events);
+                self.incoming = Incoming::Events(Box::new(events));
                 return None;
             }
             AnswerBody::Whole(body) => {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tracing::Level;
 use yesgate::SystemEntropy;
 use yesgate_core::id::ServerName;
 use yesgate_core::policy::ServeConfig;
@@ -27,20 +28,23 @@ use yesgate_gateway::wrap::Host;
 use yesgate_ledger::Ledger;
 
 use self::servers::Workshop;
-use super::wrap::{local_caller, log_to_stderr};
+use super::wrap::local_caller;
 use crate::cli::ServeArgs;
 use crate::output::{Done, Hinted};
 use crate::settings::Settings;
+use crate::telemetry;
 
 pub(super) async fn run(settings: Settings, args: ServeArgs) -> anyhow::Result<Done> {
-    log_to_stderr(if args.stdio { "warn" } else { "info" });
+    let otlp = settings.config.telemetry.otlp.as_ref().map(ToString::to_string);
+    let level = if args.stdio { Level::WARN } else { Level::INFO };
+    let (_telemetry, tracing) = telemetry::start(otlp.as_deref(), level)?;
     if settings.config.servers.is_empty() {
         let hint = "name one in the configuration: [servers.NAME] with `command` or `url`";
         return Err(Hinted::new("there is no server to serve", Some(hint)).into());
     }
     let (ledger, boot) = settings.ledger().await?;
     if args.stdio {
-        let workshop = Workshop::new(&settings, ledger, boot, Naming::BySelf)?;
+        let workshop = Workshop::new(&settings, ledger, boot, Naming::BySelf, tracing)?;
         return serve_stdio(&settings, workshop, args.only.as_deref()).await;
     }
     let config = settings.config.serve.clone();
@@ -54,7 +58,7 @@ pub(super) async fn run(settings: Settings, args: ServeArgs) -> anyhow::Result<D
     let naming = if keys.is_empty() { Naming::BySelf } else { Naming::ByKey };
     let local = if listen.ip().is_loopback() { Some(local_caller()?) } else { None };
     let keeper = Arc::new(Doorkeeper::new(keys, local));
-    let workshop = Workshop::new(&settings, ledger.clone(), boot, naming)?;
+    let workshop = Workshop::new(&settings, ledger.clone(), boot, naming, tracing)?;
     serve_http(settings, config, workshop, ledger, keeper, listen).await
 }
 
@@ -85,6 +89,8 @@ async fn serve_http(
         limits: limits.clone(),
         front: Arc::clone(&front),
         hub: Arc::clone(&hub),
+        metrics: workshop.metrics().clone(),
+        shows_metrics: settings.config.telemetry.metrics,
     });
     let tending = tokio::spawn(Arc::clone(&hub).tend());
     let keeping = tokio::spawn(renew_keys(ledger, keeper));
@@ -136,7 +142,8 @@ async fn serve_stdio(settings: &Settings, workshop: Workshop, only: Option<&str>
 async fn open_hub(settings: &Settings, workshop: &Workshop) -> anyhow::Result<Arc<Hub>> {
     let servers = workshop.build(&settings.config, &[]).await?;
     let longest = settings.config.serve.times.call;
-    Ok(Arc::new(Hub::new(servers, workshop.ledger().clone(), longest)))
+    let (metrics, tracing) = (workshop.metrics().clone(), workshop.tracing().clone());
+    Ok(Arc::new(Hub::new(servers, workshop.ledger().clone(), longest, metrics, tracing)))
 }
 
 /// Ends all links, and gives server processes the time to end.

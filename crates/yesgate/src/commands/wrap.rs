@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use tracing_subscriber::EnvFilter;
+use tracing::Level;
 use yesgate::SystemEntropy;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::caller::Caller;
@@ -17,6 +17,7 @@ use yesgate_core::policy::Config;
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::gate::{Gate, GatedServer, Naming, Setting};
+use yesgate_gateway::metrics::Metrics;
 use yesgate_gateway::stdio::host;
 use yesgate_gateway::wrap::{Host, wrap};
 
@@ -25,9 +26,10 @@ use crate::cli::WrapArgs;
 use crate::output::Done;
 use crate::server_name::server_name;
 use crate::settings::Settings;
+use crate::telemetry;
 
 pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<Done> {
-    log_to_stderr("warn");
+    let (_telemetry, _) = telemetry::start(None, Level::WARN)?;
     let Some((program, rest)) = args.command.split_first() else {
         anyhow::bail!("no command was given");
     };
@@ -44,6 +46,7 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
         reach: REACH,
         naming: Naming::BySelf,
+        metrics: Metrics::new(),
     };
     let observer = Arc::new(Writer::new(&settings.home, &server.name, &args.command, args.untrusted));
     let policy = Arc::new(settings.config.policy.clone());
@@ -93,10 +96,4 @@ pub(super) fn trust(config: &Config, name: &ServerName, untrusted: bool) -> Trus
         (false, Some(true)) => Trust::Full,
         (false, None) => Trust::ReadOnlyHint,
     }
-}
-
-/// Logs to stderr, from this level on unless the environment says otherwise.
-pub(super) fn log_to_stderr(level: &str) {
-    let filter = EnvFilter::try_from_env("YESGATE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
 }

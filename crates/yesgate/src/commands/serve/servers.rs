@@ -21,7 +21,9 @@ use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::era::Era;
 use yesgate_gateway::fetch::{FetchLimits, HttpClient};
 use yesgate_gateway::gate::{Gate, GatedServer, Naming, Setting};
+use yesgate_gateway::metrics::Metrics;
 use yesgate_gateway::server::{Place, Server, ServerSpec};
+use yesgate_gateway::trace::Tracing;
 use yesgate_gateway::upstream::web::{Credentials, WebPlace};
 use yesgate_ledger::Ledger;
 
@@ -38,6 +40,8 @@ pub(super) struct Workshop {
     ledger: Ledger,
     boot: BootId,
     naming: Naming,
+    metrics: Metrics,
+    tracing: Tracing,
     client: HttpClient,
     children: Arc<Semaphore>,
 }
@@ -51,6 +55,7 @@ impl Workshop {
         ledger: Ledger,
         boot: BootId,
         naming: Naming,
+        tracing: Tracing,
     ) -> anyhow::Result<Self> {
         let serve = &settings.config.serve;
         let limits = FetchLimits {
@@ -64,6 +69,8 @@ impl Workshop {
             ledger,
             boot,
             naming,
+            metrics: Metrics::new(),
+            tracing,
             client: HttpClient::new(limits)?,
             children: Arc::new(Semaphore::new(serve.limits.children)),
         })
@@ -71,6 +78,14 @@ impl Workshop {
 
     pub(super) const fn ledger(&self) -> &Ledger {
         &self.ledger
+    }
+
+    pub(super) const fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    pub(super) const fn tracing(&self) -> &Tracing {
+        &self.tracing
     }
 
     /// Builds all servers of a configuration. One whose own lines are as they were stays as it is.
@@ -105,6 +120,7 @@ impl Workshop {
             switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
             reach: REACH,
             naming: self.naming,
+            metrics: self.metrics.clone(),
         };
         let gated = GatedServer { name: name.clone(), identity, trust };
         let policy = Arc::new(config.policy.clone());
@@ -121,7 +137,8 @@ impl Workshop {
             EraSetting::Modern => Some(Era::Modern),
         };
         let spec = ServerSpec { prefix: server.prefix.as_str().to_owned(), place, era };
-        Ok(Arc::new(Server::new(spec, Arc::new(gate), self.client.clone(), Arc::clone(&self.children))))
+        let (client, tracing) = (self.client.clone(), self.tracing.clone());
+        Ok(Arc::new(Server::new(spec, Arc::new(gate), client, tracing, Arc::clone(&self.children))))
     }
 
     fn web_place(&self, name: &ServerName, http: &HttpPlace) -> anyhow::Result<(Place, ServerIdentity)> {
