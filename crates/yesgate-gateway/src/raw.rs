@@ -69,6 +69,14 @@ impl RawObject {
     }
 }
 
+/// Makes one line of a JSON text. Within its strings no line break can stand as it is, so each is white
+/// space between tokens, and a blank says the same.
+pub(crate) fn unbreak(json: &mut [u8]) {
+    for byte in json.iter_mut().filter(|byte| b"\r\n".contains(byte)) {
+        *byte = b' ';
+    }
+}
+
 /// A raw value as bytes.
 pub(crate) fn bytes(raw: Box<RawValue>) -> Bytes {
     String::from(Box::<str>::from(raw)).into()

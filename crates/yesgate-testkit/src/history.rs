@@ -3,7 +3,8 @@
 //! Set joins, no search. For one server:
 //! - an intent is redeemed at most once, after it was opened and after a yes;
 //! - every gated call that reached the server belongs to exactly one redemption: of the same tool, with the same
-//!   arguments, written down before the call arrived, by the process that the call's id names;
+//!   arguments, written down before the call arrived, by the process that the call's id names (over HTTP,
+//!   where each request has its own answer, an id names no process);
 //! - what the ledger calls finished (`ok`, `tool_error`) did reach the server;
 //! - no call carries the gateway's own arguments.
 //!
@@ -28,6 +29,15 @@ pub struct History {
     pub redeemed: usize,
 }
 
+/// What carried the calls to the server.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Carrier {
+    /// Stdin, where a call's id names the process that sent it.
+    Pipe,
+    /// HTTP, where it is a number.
+    Web,
+}
+
 /// Compares the two sides, and lists what does not fit.
 ///
 /// `rows` is what `yesgate audit list --json` prints; `shown` gives the arguments of an intent as
@@ -37,6 +47,7 @@ pub struct History {
 /// With one sentence for each thing that does not fit.
 pub fn check(
     server: &str,
+    carrier: Carrier,
     received: &[Received],
     rows: &[Value],
     ungated: &[String],
@@ -63,7 +74,7 @@ pub fn check(
             !used.contains(*id)
                 && intent.tool == call.tool
                 && arguments.get(*id).is_some_and(|shown| is_shown_as(shown, &call.arguments))
-                && intent.redemptions.iter().any(|redemption| redemption.let_go(&call))
+                && intent.redemptions.iter().any(|redemption| redemption.let_go(&call, carrier))
         };
         let first = |(_, intent): &&(&String, &Intent)| intent.redemptions.iter().map(|one| one.at).min();
         if let Some((id, _)) = redeemed.iter().filter(fits).min_by_key(first) {
@@ -106,9 +117,13 @@ struct Redemption {
 
 impl Redemption {
     /// Whether a call may have left because of this redemption.
-    fn let_go(&self, call: &Call) -> bool {
+    fn let_go(&self, call: &Call, carrier: Carrier) -> bool {
         let own = self.boot.strip_prefix("boot_").unwrap_or(&self.boot);
-        self.at <= call.at && call.id.starts_with(&format!("yesgate-{own}-"))
+        let is_named = match carrier {
+            Carrier::Pipe => call.id.starts_with(&format!("yesgate-{own}-")),
+            Carrier::Web => call.id.parse::<u64>().is_ok(),
+        };
+        self.at <= call.at && is_named
     }
 }
 

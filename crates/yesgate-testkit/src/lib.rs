@@ -1,10 +1,13 @@
 //! Parts for end-to-end tests through the real `yesgate` binary. Development only.
 //!
-//! Three parts, and a judge:
+//! The parts, and a judge:
 //! - [`mock_server`]: a stdio MCP server that writes down every line it receives before it acts on it, and
 //!   that misbehaves on command.
+//! - [`MockHttp`]: the same over Streamable HTTP, in the test's own process.
 //! - [`Host`]: what an MCP host does, as plain blocking calls with deadlines.
+//! - [`WebHost`]: the same over Streamable HTTP, as futures; every byte of a request can be spoilt.
 //! - [`Stage`]: a home, a configuration and a log of their own for one test, and the processes in between.
+//! - [`ServeStage`]: the same for `yesgate serve`, with several servers behind it.
 //! - [`history`]: joins what the server really received with what the ledger says. No test that runs
 //!   something gated should end without [`Stage::check_history`]: the gateway's word alone proves nothing.
 //!
@@ -33,15 +36,21 @@ pub mod conformance;
 pub mod conformance_client;
 pub mod history;
 pub mod host;
+pub mod mock_http;
 pub mod mock_server;
+pub mod serve_stage;
 pub mod stage;
 pub mod upstream_log;
 pub mod wait;
+pub mod web_host;
 
 pub use answer::{confirm_token, error_code, intent_id, refusal, structured, text};
 pub use authorization_server::AuthorizationServer;
 pub use history::History;
 pub use host::Host;
+pub use mock_http::{Misbehaviour, MockEras, MockHttp, MockSettings, On};
+pub use serve_stage::{Gateway, ServeStage};
 pub use stage::{Output, Stage};
 pub use upstream_log::Received;
-pub use wait::{DEADLINE, until};
+pub use wait::{DEADLINE, eventually, until};
+pub use web_host::{Draft, WebAnswer, WebEvent, WebHost};

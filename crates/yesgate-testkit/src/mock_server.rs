@@ -23,15 +23,17 @@
 //! `--log FILE` · `--era legacy|modern|both` · `--gate FILE` · `--read-only TOOL` (adds the hint) ·
 //! `--die-on TOOL` (exit code 3, unanswered) · `--die-at-start` · `--hang-on TOOL` · `--stop-reading-after N` ·
 //! `--garbage` · `--answer-twice` (differently) · `--answer-wrong-id` (before the right answer) · `--huge TOOL`
-//! (6 MiB) · `--rug-pull-after N` · `--rug-pull-also TOOL` · `--grow-after N` (`peek_note`) · `--pages N` (the first cursor is the empty string) · `--silent-discover` ·
-//! `--slow-start-ms N`.
+//! (6 MiB) · `--echo TOOL` (its arguments as `structuredContent`, byte for byte) · `--rug-pull-after N` ·
+//! `--rug-pull-also TOOL` · `--grow-after N` (`peek_note`) · `--pages N` (the first cursor is the empty
+//! string) · `--silent-discover` · `--slow-start-ms N`.
 
-mod flags;
+pub(crate) mod flags;
+pub(crate) mod notes;
 pub(crate) mod protocol;
-mod tools;
+pub(crate) mod tools;
 mod wire;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::BufRead as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -42,6 +44,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use self::flags::Flags;
+use self::notes::Notes;
 use self::protocol::{Era, RpcError, discovered, initialized, object, of_subscription};
 use self::wire::{Answer, Wire};
 use crate::upstream_log::Writer;
@@ -112,9 +115,7 @@ struct Server {
     session: Session,
     /// How many complete lists of tools were begun.
     lists: u64,
-    /// How many calls were let through to a tool.
-    runs: u64,
-    notes: BTreeMap<String, String>,
+    notes: Notes,
     asked: Asked,
     /// The ids of modern `subscriptions/listen` requests.
     subscriptions: Vec<Value>,
@@ -135,8 +136,7 @@ impl Server {
             flags,
             session: Session::None,
             lists: 0,
-            runs: 0,
-            notes: BTreeMap::from([("a".to_owned(), "the first note".to_owned())]),
+            notes: Notes::new(),
             asked: Asked::default(),
             subscriptions: Vec::new(),
         }
@@ -150,7 +150,7 @@ impl Server {
             }
         };
         match (message["method"].as_str(), message.get("id")) {
-            (Some(method), Some(id)) => self.request(method, id, &message["params"]),
+            (Some(method), Some(id)) => self.request(method, id, &message["params"], line),
             (Some("notifications/initialized"), None) if self.session == Session::Greeted => {
                 self.session = Session::Open;
             }
@@ -160,7 +160,7 @@ impl Server {
         }
     }
 
-    fn request(&mut self, method: &str, id: &Value, params: &Value) {
+    fn request(&mut self, method: &str, id: &Value, params: &Value, line: &[u8]) {
         let era = match Era::of(params).and_then(|era| self.admit(method, era)) {
             Ok(era) => era,
             Err(error) => return self.wire.answer(id, &Err(error)),
@@ -176,7 +176,7 @@ impl Server {
             ("subscriptions/listen", Era::Modern) => return self.subscribe(id, params),
             ("prompts/list", _) => Ok(era.complete_list(object(json!({"prompts": []})))),
             ("tools/list", _) => self.list(params, era),
-            ("tools/call", _) => return self.call(id, params, era),
+            ("tools/call", _) => return self.call(id, params, era, line),
             (_, _) => Err(RpcError::new(-32601, format!("no such method: {method}"))),
         };
         self.wire.answer(id, &answer);
@@ -226,7 +226,7 @@ impl Server {
         }));
     }
 
-    fn call(&mut self, id: &Value, params: &Value, era: Era) {
+    fn call(&mut self, id: &Value, params: &Value, era: Era, line: &[u8]) {
         let tool = params["name"].as_str().unwrap_or_default();
         let is_in = |tools: &[String]| tools.iter().any(|name| name == tool);
         if is_in(&self.flags.die_on) {
@@ -235,61 +235,28 @@ impl Server {
         if is_in(&self.flags.hang_on) {
             return;
         }
-        self.runs += 1;
-        let done =
-            |text: &str| Ok(era.complete(object(json!({"content": [{"type": "text", "text": text}]}))));
-        let arguments = &params["arguments"];
-        let note = arguments["id"].as_str().unwrap_or_default().to_owned();
-        let run = self.runs;
+        let run = self.notes.count();
+        if is_in(&self.flags.echo) {
+            return self.wire.say_raw(notes::echo(line, era, id));
+        }
         let answer = match tool {
-            _ if is_in(&self.flags.huge) => done(&"x".repeat(6 << 20)),
-            "read_note" | "peek_note" => done(self.notes.get(&note).map_or("", String::as_str)),
-            "write_note" => {
-                self.notes.insert(note.clone(), arguments["text"].as_str().unwrap_or_default().to_owned());
-                done(&format!("run {run}: wrote {note}"))
-            }
-            "delete_note" => Ok(self.delete(&note, arguments, era)),
-            "pay" => {
-                let [amount, currency, to] = ["amount", "currency", "to"].map(|key| plain(&arguments[key]));
-                done(&format!("run {run}: paid {amount} {currency} to {to}"))
-            }
-            "delete_everything" => {
-                self.notes.clear();
-                done(&format!("run {run}: deleted everything"))
-            }
-            "ask_user" => return self.ask_user(id, params, era),
-            "slow" => return self.slow(id, params, era),
+            _ if is_in(&self.flags.huge) => notes::done(era, &"x".repeat(6 << 20)),
+            "ask_user" => return self.ask_user(id, params, era, run),
+            "slow" => return self.slow(id, params, era, run),
             "log_and_list_changed" => {
                 self.announce(params, era);
-                done(&format!("run {run}: announced"))
+                notes::done(era, &format!("run {run}: announced"))
             }
-            "fail" => {
-                let text = format!("run {run}: it failed");
-                Ok(era
-                    .complete(object(json!({"content": [{"type": "text", "text": text}], "isError": true}))))
-            }
-            "rpc_error" => Err(RpcError::new(4242, "the mock refuses").with(json!({"run": run}))),
-            other => Err(RpcError::new(-32602, format!("unknown tool: {other}"))),
+            other => self
+                .notes
+                .run(other, &params["arguments"], era)
+                .unwrap_or_else(|| Err(RpcError::new(-32602, format!("unknown tool: {other}")))),
         };
         self.wire.answer_call(id, &answer);
     }
 
-    /// Deletes a note, and takes no argument but its name.
-    fn delete(&mut self, note: &str, arguments: &Value, era: Era) -> Value {
-        let unknown = arguments.as_object().and_then(|all| all.keys().find(|key| *key != "id"));
-        if let Some(unknown) = unknown {
-            let text = format!("unexpected argument: {unknown}");
-            return era
-                .complete(object(json!({"content": [{"type": "text", "text": text}], "isError": true})));
-        }
-        self.notes.remove(note);
-        let deleted = json!({"deleted": note, "run": self.runs});
-        let content = json!([{"type": "text", "text": deleted.to_string()}]);
-        era.complete(object(json!({"content": content, "structuredContent": deleted})))
-    }
-
     /// Asks the client in the way of the era, and answers with what it said.
-    fn ask_user(&self, id: &Value, params: &Value, era: Era) {
+    fn ask_user(&self, id: &Value, params: &Value, era: Era, run: u64) {
         let question = json!({
             "mode": "form",
             "message": params["arguments"]["question"].as_str().unwrap_or("What do you say?"),
@@ -310,7 +277,7 @@ impl Server {
             }
             Era::Legacy => {
                 let (sender, answer) = mpsc::channel::<Value>();
-                let question_id = format!("mock-ask-{}", self.runs);
+                let question_id = format!("mock-ask-{run}");
                 lock(&self.asked).insert(question_id.clone(), sender);
                 self.wire.say(&json!({
                     "jsonrpc": "2.0", "id": question_id, "method": "elicitation/create", "params": question,
@@ -327,7 +294,7 @@ impl Server {
     }
 
     /// Reports progress at once, and answers as soon as the gate is open.
-    fn slow(&self, id: &Value, params: &Value, era: Era) {
+    fn slow(&self, id: &Value, params: &Value, era: Era, run: u64) {
         if let Some(token) = params["_meta"].get("progressToken") {
             for step in 1..=3 {
                 self.wire.say(&json!({
@@ -337,8 +304,7 @@ impl Server {
                 }));
             }
         }
-        let text = format!("run {}: slowly done", self.runs);
-        let answer = Ok(era.complete(object(json!({"content": [{"type": "text", "text": text}]}))));
+        let answer = notes::done(era, &format!("run {run}: slowly done"));
         let (wire, id, gate) = (Arc::clone(&self.wire), id.clone(), self.flags.gate.clone());
         // The end of stdin ends the process, and with it this thread.
         std::thread::spawn(move || {
@@ -382,12 +348,7 @@ impl Server {
 }
 
 /// What a modern client brings back with the user's answer.
-const STATE: &str = "mock-state";
-
-/// A value without quotation marks.
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
+pub(crate) const STATE: &str = "mock-state";
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -12,7 +12,7 @@ use std::process::{Command, ExitStatus};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::history::{self, History};
+use crate::history::{self, Carrier, History};
 use crate::host::Host;
 use crate::host::pipes::Pipes;
 use crate::upstream_log::{self, Received};
@@ -229,15 +229,32 @@ impl Stage {
     /// When the ledger's chain is broken, or the two do not fit; the message says where.
     #[track_caller]
     pub fn check_history(&self) -> History {
+        self.check_history_of(&self.server_name, Carrier::Pipe, &self.upstream_lines(), &self.ungated)
+    }
+
+    /// The same for one of several servers, by what it says that it received.
+    #[track_caller]
+    pub(crate) fn check_history_of(
+        &self,
+        server: &str,
+        carrier: Carrier,
+        received: &[Received],
+        ungated: &[String],
+    ) -> History {
         self.yesgate(&["audit", "verify"]).ok();
         let rows = self.audit();
         let shown = |intent: &str| self.yesgate(&["show", intent, "--json"]).ok().json()["arguments"].clone();
-        match history::check(&self.server_name, &self.upstream_lines(), &rows, &self.ungated, shown) {
+        match history::check(server, carrier, received, &rows, ungated, shown) {
             Ok(history) => history,
             Err(problems) => {
                 panic!("the upstream log and the ledger do not fit:\n  {}", problems.join("\n  "))
             }
         }
+    }
+
+    /// A file of the test's own, beside home, work and configuration.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     /// The folder of the ledger.
@@ -280,7 +297,7 @@ impl Stage {
         command.envs(self.env.iter().cloned()).current_dir(self.work());
     }
 
-    fn config_file(&self) -> PathBuf {
+    pub(crate) fn config_file(&self) -> PathBuf {
         self.folder.path().join("operator/yesgate.toml")
     }
 

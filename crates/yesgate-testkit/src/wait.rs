@@ -24,7 +24,24 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// The same for a test whose own tasks must go on meanwhile, and for a look that takes time itself.
+///
+/// # Panics
+/// After [`DEADLINE`].
+pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "never: {what}");
+        tokio::time::sleep(MOMENT).await;
+    }
+}
+
 /// The moment between two looks.
 pub(crate) fn pause() {
-    std::thread::sleep(Duration::from_millis(5));
+    std::thread::sleep(MOMENT);
 }
+
+const MOMENT: Duration = Duration::from_millis(5);

@@ -55,6 +55,15 @@ pub(crate) struct Notification<'a> {
 pub(crate) struct Fields<'a> {
     #[serde(borrow, default, rename = "_meta")]
     pub(crate) meta: Option<&'a RawValue>,
+    #[expect(dead_code, reason = "read so that one that occurs twice is refused")]
+    #[serde(borrow, default)]
+    name: Option<&'a RawValue>,
+    #[expect(dead_code, reason = "read so that one that occurs twice is refused")]
+    #[serde(borrow, default)]
+    uri: Option<&'a RawValue>,
+    #[expect(dead_code, reason = "read so that one that occurs twice is refused")]
+    #[serde(borrow, default, rename = "taskId")]
+    task_id: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestId")]
     pub(crate) request_id: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestState")]

@@ -34,7 +34,7 @@ impl Answer {
 
     /// The answer in a whole message, where its id is the right one. Large results are not copied.
     pub(crate) fn in_message(message: &Bytes, is_right: impl Fn(&RawValue) -> bool) -> Option<Self> {
-        let envelope = Envelope::parse(message).ok()?;
+        let envelope = Envelope::parse_framed(message).ok()?;
         let _right = envelope.id.filter(|id| is_right(id))?;
         let part = |raw: &RawValue| message.slice_ref(raw.get().as_bytes());
         match (envelope.kind(), envelope.result, envelope.error) {

@@ -160,7 +160,8 @@ impl Pipe {
             Interest::All => under_own_token(params, &id),
         };
         let head = format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"{method}","params":"#);
-        let line = [head.as_bytes(), &params, b"}"].concat();
+        let mut line = [head.as_bytes(), &params, b"}"].concat();
+        crate::raw::unbreak(&mut line);
         let (answer, answered) = oneshot::channel();
         let (steps, heard) = match interest {
             Interest::AnswerOnly => (None, None),

@@ -49,7 +49,7 @@ fn delete(second: i64) -> Received {
 
 /// Judges with intents that all show the arguments `{"id": "a"}`.
 fn judge(received: &[Received], rows: &[Value]) -> Result<History, Vec<String>> {
-    check("mock", received, rows, &["read_note".to_owned()], |_| json!({"id": "a"}))
+    check("mock", Carrier::Pipe, received, rows, &["read_note".to_owned()], |_| json!({"id": "a"}))
 }
 
 #[track_caller]
@@ -148,6 +148,23 @@ fn a_tool_that_is_gated_only_sometimes_may_be_told_so() {
     rows.push(finished(5, "intent_1", "ok"));
     let free = call(4, json!(7), "delete_note", json!({"id": "a"}));
     let ungated = ["delete_note".to_owned()];
-    let judged = check("mock", &[free, delete(4)], &rows, &ungated, |_| json!({"id": "a"}));
+    let judged = check("mock", Carrier::Pipe, &[free, delete(4)], &rows, &ungated, |_| json!({"id": "a"}));
     assert_eq!(judged, Ok(History { gated: 1, ungated: 1, redeemed: 1 }));
+}
+
+#[test]
+fn over_http_an_id_is_a_number_and_names_no_process() {
+    let rows =
+        [opened(1, "i1", "delete_note"), approved(2, "i1"), redeemed(3, "i1"), finished(5, "i1", "ok")];
+    let judged = |carrier, calls: &[Received]| {
+        check("mock", carrier, calls, &rows, &[], |_| json!({"id": "a"})).map(|history| history.gated)
+    };
+    let numbered = |second| call(second, json!(7), "delete_note", json!({"id": "a"}));
+    let named = call(4, json!("yesgate-b-1"), "delete_note", json!({"id": "a"}));
+    assert_eq!(judged(Carrier::Web, &[numbered(4)]), Ok(1));
+    assert_eq!(judged(Carrier::Pipe, std::slice::from_ref(&named)), Ok(1));
+    assert!(judged(Carrier::Pipe, &[numbered(4)]).is_err(), "on a pipe it could be a client's own id");
+    assert!(judged(Carrier::Web, &[named]).is_err());
+    assert!(judged(Carrier::Web, &[numbered(2)]).is_err(), "before the redemption");
+    assert!(judged(Carrier::Web, &[numbered(4), numbered(5)]).is_err(), "twice");
 }

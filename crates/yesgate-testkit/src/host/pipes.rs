@@ -99,6 +99,11 @@ impl Pipes {
         assert!(status.success(), "signal {name} could not be sent");
     }
 
+    /// Whether the process has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("a child can be waited for").is_some()
+    }
+
     /// Closes stdin as soon as everything is written.
     pub(crate) fn close(&mut self) {
         self.input = None;

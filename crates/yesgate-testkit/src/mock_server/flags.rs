@@ -7,48 +7,50 @@ use super::protocol::Era;
 
 /// How a mock server behaves. The default is an honest server of both eras.
 #[derive(Debug, Default)]
-pub(super) struct Flags {
+pub(crate) struct Flags {
     /// Where everything received is written down.
-    pub(super) log: PathBuf,
+    pub(crate) log: PathBuf,
     /// The one era it speaks; none: both.
-    pub(super) only: Option<Era>,
+    pub(crate) only: Option<Era>,
     /// `slow` answers only once this file exists.
-    pub(super) gate: Option<PathBuf>,
+    pub(crate) gate: Option<PathBuf>,
     /// Tools that say `readOnlyHint: true` beyond those that always do.
-    pub(super) read_only: Vec<String>,
+    pub(crate) read_only: Vec<String>,
     /// A call to one of these ends the process, unanswered.
-    pub(super) die_on: Vec<String>,
+    pub(crate) die_on: Vec<String>,
     /// A call to one of these is never answered.
-    pub(super) hang_on: Vec<String>,
+    pub(crate) hang_on: Vec<String>,
     /// A call to one of these is answered with six mebibytes.
-    pub(super) huge: Vec<String>,
+    pub(crate) huge: Vec<String>,
+    /// A call to one of these is answered with its arguments, byte for byte.
+    pub(crate) echo: Vec<String>,
     /// The process ends before it reads anything.
-    pub(super) die_at_start: bool,
+    pub(crate) die_at_start: bool,
     /// How many lines are read before no more are.
-    pub(super) stop_reading_after: Option<u64>,
+    pub(crate) stop_reading_after: Option<u64>,
     /// There is noise on stdout.
-    pub(super) garbage: bool,
+    pub(crate) garbage: bool,
     /// Calls are answered twice, differently.
-    pub(super) answer_twice: bool,
+    pub(crate) answer_twice: bool,
     /// Calls are first answered under an id that nobody used.
-    pub(super) answer_wrong_id: bool,
+    pub(crate) answer_wrong_id: bool,
     /// After so many lists of tools, `write_note` is described differently.
-    pub(super) rug_pull_after: Option<u64>,
+    pub(crate) rug_pull_after: Option<u64>,
     /// Tools that are described differently from then on, too.
-    pub(super) rug_pull_also: Vec<String>,
+    pub(crate) rug_pull_also: Vec<String>,
     /// After so many lists of tools there is one more, `peek_note`.
-    pub(super) grow_after: Option<u64>,
+    pub(crate) grow_after: Option<u64>,
     /// How many tools stand on a page.
-    pub(super) pages: Option<usize>,
+    pub(crate) pages: Option<usize>,
     /// `server/discover` is left unanswered.
-    pub(super) silent_discover: bool,
+    pub(crate) silent_discover: bool,
     /// How long it takes to start.
-    pub(super) slow_start: Duration,
+    pub(crate) slow_start: Duration,
 }
 
 impl Flags {
     /// Reads the command line, and the file that `--behaviour` names; a word it does not know is an error.
-    pub(super) fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
+    pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut flags = Self::default();
         let mut words: Vec<String> = words.into_iter().collect();
         words.reverse();
@@ -62,6 +64,7 @@ impl Flags {
                 "--die-on" => flags.die_on.push(value()?),
                 "--hang-on" => flags.hang_on.push(value()?),
                 "--huge" => flags.huge.push(value()?),
+                "--echo" => flags.echo.push(value()?),
                 "--die-at-start" => flags.die_at_start = true,
                 "--stop-reading-after" => flags.stop_reading_after = Some(number(&value()?)?),
                 "--garbage" => flags.garbage = true,

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 /// The rules under which a request is answered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Era {
+pub(crate) enum Era {
     /// 2025-11-25 and before: `initialize` opens a session.
     Legacy,
     /// 2026-07-28: each request stands alone.
@@ -25,23 +25,23 @@ const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// A JSON-RPC error.
 #[derive(Debug)]
-pub(super) struct RpcError {
+pub(crate) struct RpcError {
     code: i64,
     message: String,
     data: Option<Value>,
 }
 
 impl RpcError {
-    pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
 
-    pub(super) fn with(mut self, data: Value) -> Self {
+    pub(crate) fn with(mut self, data: Value) -> Self {
         self.data = Some(data);
         self
     }
 
-    pub(super) fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         let mut error = json!({"code": self.code, "message": self.message});
         if let (Some(error), Some(data)) = (error.as_object_mut(), &self.data) {
             error.insert("data".into(), data.clone());
@@ -52,7 +52,7 @@ impl RpcError {
 
 impl Era {
     /// The era of a request; an error where a modern one lacks what it must have.
-    pub(super) fn of(params: &Value) -> Result<Self, RpcError> {
+    pub(crate) fn of(params: &Value) -> Result<Self, RpcError> {
         let meta = &params["_meta"];
         let Some(version) = meta.get(PROTOCOL_VERSION) else { return Ok(Self::Legacy) };
         if version != MODERN_VERSION {
@@ -66,7 +66,7 @@ impl Era {
     }
 
     /// A result with what its era demands of every result.
-    pub(super) fn complete(self, mut result: Map<String, Value>) -> Value {
+    pub(crate) fn complete(self, mut result: Map<String, Value>) -> Value {
         match self {
             Self::Legacy => {}
             Self::Modern => {
@@ -78,7 +78,7 @@ impl Era {
     }
 
     /// The same for a list, which modern clients may cache.
-    pub(super) fn complete_list(self, mut result: Map<String, Value>) -> Value {
+    pub(crate) fn complete_list(self, mut result: Map<String, Value>) -> Value {
         match self {
             Self::Legacy => {}
             Self::Modern => {
@@ -90,7 +90,7 @@ impl Era {
     }
 
     /// Whether a server may write log messages while it answers this request.
-    pub(super) fn wants_log(self, params: &Value) -> bool {
+    pub(crate) fn wants_log(self, params: &Value) -> bool {
         match self {
             Self::Legacy => true,
             Self::Modern => params["_meta"].get(LOG_LEVEL).is_some(),
@@ -99,11 +99,11 @@ impl Era {
 }
 
 /// What a notification for a modern subscription says of itself.
-pub(super) fn of_subscription(id: &Value) -> Value {
+pub(crate) fn of_subscription(id: &Value) -> Value {
     json!({ SUBSCRIPTION: id })
 }
 
-pub(super) fn initialized() -> Value {
+pub(crate) fn initialized() -> Value {
     json!({
         "protocolVersion": LEGACY_VERSION,
         "capabilities": capabilities(),
@@ -112,7 +112,7 @@ pub(super) fn initialized() -> Value {
     })
 }
 
-pub(super) fn discovered() -> Map<String, Value> {
+pub(crate) fn discovered() -> Map<String, Value> {
     object(json!({
         "supportedVersions": [MODERN_VERSION],
         "capabilities": capabilities(),
@@ -129,7 +129,7 @@ fn server_info() -> Value {
 }
 
 /// The members of an object.
-pub(super) fn object(value: Value) -> Map<String, Value> {
+pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,
         other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::flags::Flags;
 
 /// What `tools/list` says, in this order.
-pub(super) fn definitions(flags: &Flags, lists_before: u64) -> Vec<Value> {
+pub(crate) fn definitions(flags: &Flags, lists_before: u64) -> Vec<Value> {
     let pulled = flags.rug_pull_after.is_some_and(|after| lists_before >= after);
     let write = if pulled { RUG_PULLED } else { "Writes a note." };
     let note = json!({"type": "string", "description": "The note's name."});
@@ -107,7 +107,7 @@ fn schema(properties: Value, required: &[&str]) -> Value {
 /// A page of the list, and the cursor of the next one.
 ///
 /// The first cursor is the empty string: only a cursor that is absent ends a list.
-pub(super) fn page(
+pub(crate) fn page(
     flags: &Flags,
     tools: Vec<Value>,
     cursor: Option<&str>,

@@ -35,6 +35,11 @@ impl Wire {
         self.lines(&[message.to_string().into_bytes()]);
     }
 
+    /// Says one line, as it is.
+    pub(super) fn say_raw(&self, line: String) {
+        self.lines(&[line.into_bytes()]);
+    }
+
     /// Answers a request.
     pub(super) fn answer(&self, id: &Value, answer: &Answer) {
         self.around(vec![message(id, answer)]);

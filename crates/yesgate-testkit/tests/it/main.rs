@@ -3,6 +3,8 @@
 mod conformance;
 mod misbehaviour;
 mod server;
+mod web_misbehaviour;
+mod web_server;
 
 use yesgate_testkit::Stage;
 

@@ -26,6 +26,8 @@ mod own_tools;
 mod pass_through;
 mod peers;
 mod pins;
+mod serve_chaos;
+mod serve_wire;
 mod several;
 mod spend;
 mod support;

@@ -9,11 +9,11 @@ use yesgate_testkit::{Host, confirm_token, error_code, intent_id, structured, te
 use crate::support::{Era, legacy, stage, upstream_count};
 
 /// The word that must not arrive.
-const EVIL: &str = "evil-note";
+pub(crate) const EVIL: &str = "evil-note";
 
 /// What becomes of a message.
 #[derive(Clone, Copy, Debug)]
-enum Fate {
+pub(crate) enum Fate {
     /// It is answered with this error under its own id, which is the text `x`.
     Error(i64),
     /// It is answered with this error, and nobody can say to which request.
@@ -25,7 +25,7 @@ enum Fate {
 use Fate::{Anonymous, Dropped, Error};
 
 /// A call of `delete_note` with these words in place of its `params`.
-fn call(params: &str) -> String {
+pub(crate) fn call(params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{params}}}"#)
 }
 
@@ -39,9 +39,9 @@ fn under(method: &str) -> String {
     call(PLAIN).replace(r#""tools/call""#, method)
 }
 
-const PLAIN: &str = r#"{"name":"delete_note","arguments":{"id":"evil-note"}}"#;
+pub(crate) const PLAIN: &str = r#"{"name":"delete_note","arguments":{"id":"evil-note"}}"#;
 
-fn messages() -> Vec<(String, Fate)> {
+pub(crate) fn messages() -> Vec<(String, Fate)> {
     let params =
         |rest: &str| call(&format!(r#"{{"name":"delete_note","arguments":{{"id":"{EVIL}"}},{rest}}}"#));
     let id = |id: &str| call(PLAIN).replace(r#""x""#, id);
@@ -129,7 +129,7 @@ fn messages() -> Vec<(String, Fate)> {
     ]
 }
 
-fn bytes() -> Vec<Vec<u8>> {
+pub(crate) fn bytes() -> Vec<Vec<u8>> {
     let around = |bytes: &[u8]| {
         let message = with("\"#\"");
         let (before, after) = message.split_once('#').unwrap();

@@ -46,7 +46,7 @@ async fn a_line_break_in_a_message_starts_no_field() {
     let streams = streams(CAPS);
     say(&streams, GENERAL, "{\n\"a\":\r1}", Weight::Light);
     let mut place = streams.attach(GENERAL, None).unwrap();
-    assert_eq!(all(&streams, &mut place), ["id: 0-1\ndata: { \"a\": 1}\n\n"]);
+    assert_eq!(all(&streams, &mut place), ["id: 0-1\ndata: {\ndata: \"a\":\ndata: 1}\n\n"]);
 }
 
 #[tokio::test]
