@@ -70,7 +70,7 @@ impl Upstream {
 /// Runs the suite; anything that is not as it should be is an error.
 pub(crate) fn run(shell: &Shell, scope: Scope) -> Result<()> {
     prepare::run(shell)?;
-    build(shell, scope)?;
+    build(shell)?;
     let folder = shell.path("target/conformance");
     if folder.exists() {
         fs::remove_dir_all(&folder).context("the results of the last run cannot be removed")?;
@@ -90,21 +90,9 @@ pub(crate) fn run(shell: &Shell, scope: Scope) -> Result<()> {
     Ok(())
 }
 
-fn build(shell: &Shell, scope: Scope) -> Result<()> {
-    let build = |package: &str, binary: &str| {
-        shell.cargo(&["build", "--locked", "--package", package, "--bin", binary]).run()
-    };
-    match scope {
-        Scope::Bare => build("yesgate-testkit", "conformance-server"),
-        Scope::Gateway => {
-            build("yesgate-testkit", "conformance-server")?;
-            build("yesgate", "yesgate")
-        }
-        Scope::Client => {
-            build("yesgate-testkit", "conformance-client")?;
-            build("yesgate", "yesgate")
-        }
-    }
+/// Builds the programs. All targets, as the tests do: with other features everything would be built anew.
+fn build(shell: &Shell) -> Result<()> {
+    shell.cargo(&["build", "--locked", "--workspace", "--all-targets"]).run()
 }
 
 /// Where runs leave what they found.

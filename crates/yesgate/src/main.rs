@@ -17,6 +17,15 @@ use clap::Parser as _;
 use crate::cli::Cli;
 
 fn main() -> ExitCode {
+    // Beside every server process runs a guard, for as long as the server: it does without the command line's
+    // whole grammar, and the memory for it.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == "guard") && words.next().is_some_and(|word| word == "--") {
+        let command: Vec<_> = words.collect();
+        if let Some((program, args)) = command.split_first() {
+            return yesgate_gateway::child::guard::run(program, args);
+        }
+    }
     let cli = Cli::parse();
     commands::run(cli)
 }
