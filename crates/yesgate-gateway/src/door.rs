@@ -1,7 +1,7 @@
 //! The HTTP door of `serve`: who may come in, and to which endpoint.
 //!
 //! - INVARIANT: nothing is read of a request's body before `Host`, `Origin` and the key were looked at.
-//! - INVARIANT: no caller, no front: [`Doorkeeper::caller`] is the only place where one is made.
+//! - INVARIANT: no caller, no front: `Doorkeeper::caller` is the only place where one is made.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -1,7 +1,7 @@
 //! The client's side of `serve`: Streamable HTTP and stdio, clients of both eras, one board behind.
 //!
-//! A front knows the wire and nothing else. What it reads it reads strictly ([`message`]); what it lets
-//! through has a method that the era knows ([`desk`]); what it answers is what the board said.
+//! A front knows the wire and nothing else. What it reads it reads strictly (`message`); what it lets
+//! through has a method that the era knows (`desk`); what it answers is what the board said.
 //! - INVARIANT: nothing reaches the board that is not exactly one request or notification of a known method.
 //! - INVARIANT: a modern request whose response is closed is withdrawn; a request within a session goes on.
 //! - INVARIANT: a session, a parked request and a stream serve the caller that opened them, and nobody else.

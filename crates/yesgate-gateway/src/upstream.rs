@@ -2,7 +2,7 @@
 //!
 //! INVARIANT: [`Upstream::execute`] takes the [`PermittedCall`] by value and is the only place
 //! where the method `tools/call` is written towards a server. Own requests are an enum that has no
-//! word for it, and [`Upstream::pass`] refuses it.
+//! word for it, and `Upstream::pass` refuses it.
 
 pub(crate) mod exchange;
 pub mod pipe;

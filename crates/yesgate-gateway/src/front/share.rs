@@ -1,6 +1,6 @@
 //! How much of something all callers together, and each of them, may hold at a time.
 //!
-//! INVARIANT: what was taken is given back when its [`Hold`] is dropped, and a caller that holds nothing
+//! INVARIANT: what was taken is given back when its `Hold` is dropped, and a caller that holds nothing
 //! takes no memory. A limit of nought allows nothing.
 
 use std::collections::HashMap;

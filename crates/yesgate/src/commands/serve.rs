@@ -55,6 +55,11 @@ pub(super) async fn run(settings: Settings, args: ServeArgs) -> anyhow::Result<D
         let hint = "make one with `yesgate keys add --user NAME`, or listen at a loopback address";
         return Err(Hinted::new(words, Some(hint)).into());
     }
+    if !listen.ip().is_loopback() && config.authorities().next().is_none() {
+        let words = format!("nobody could call at {listen}: no name of this gateway is known");
+        let hint = "say what clients write in `Host`: `public_url` or `hosts` in [serve]";
+        return Err(Hinted::new(words, Some(hint)).into());
+    }
     let naming = if keys.is_empty() { Naming::BySelf } else { Naming::ByKey };
     let local = if listen.ip().is_loopback() { Some(local_caller()?) } else { None };
     let keeper = Arc::new(Doorkeeper::new(keys, local));

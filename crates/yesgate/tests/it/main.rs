@@ -27,6 +27,7 @@ mod pass_through;
 mod peers;
 mod pins;
 mod serve_chaos;
+mod serve_door;
 mod serve_wire;
 mod several;
 mod spend;

@@ -1,0 +1,61 @@
+//! Who comes in by the door of `serve`, and where it may stand.
+
+use std::process::Command;
+
+use serde_json::json;
+use yesgate_testkit::{ServeStage, eventually, text};
+
+const YESGATE: &str = env!("CARGO_BIN_EXE_yesgate");
+
+/// What `serve` says when it refuses to begin.
+fn refused(config: &str, keys: usize, listen: &str) -> String {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("yesgate.toml");
+    std::fs::write(&path, config).unwrap();
+    let yesgate = |args: &[&str]| {
+        let mut command = Command::new(YESGATE);
+        command.arg("--home").arg(home.path()).arg("--config").arg(&path).args(args);
+        command.output().unwrap()
+    };
+    for _ in 0..keys {
+        assert!(yesgate(&["keys", "add", "--user", "alice"]).status.success());
+    }
+    let output = yesgate(&["serve", "--listen", listen]);
+    assert!(!output.status.success());
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// C1: nobody can be reached by strangers without keys, and under no name that was not given.
+#[test]
+fn only_this_machine_is_served_without_keys_or_names() {
+    let config = "[servers.a]\ncommand = [\"true\"]\n";
+    insta::assert_snapshot!(refused(config, 0, "0.0.0.0:0"), @r"
+    Error: without keys everybody could call, so `serve` does not listen at 0.0.0.0:0
+    Hint: make one with `yesgate keys add --user NAME`, or listen at a loopback address
+    ");
+    insta::assert_snapshot!(refused(config, 1, "0.0.0.0:0"), @r"
+    Error: nobody could call at 0.0.0.0:0: no name of this gateway is known
+    Hint: say what clients write in `Host`: `public_url` or `hosts` in [serve]
+    ");
+}
+
+/// The first key closes the door for everybody without one, and a key that was taken back opens nothing: the
+/// door does not open again when the last one goes.
+#[tokio::test]
+async fn keys_open_and_close_the_door_of_a_running_gateway() {
+    let stage = ServeStage::new(YESGATE);
+    let config = stage.child("notes", &[]);
+    let stage = stage.config(&config);
+    let gateway = stage.start();
+    let note = json!({"id": "a"});
+    let host = gateway.server("notes");
+    assert_eq!(text(&host.call("read_note", note.clone()).await), "the first note");
+
+    let key = stage.key("alice");
+    let status = async || host.draft_call("read_note", note.clone()).send().await.status();
+    eventually("the door closes", async || (status().await == 401).then_some(())).await;
+    let alice = gateway.server("notes").bearer(&key);
+    assert_eq!(text(&alice.call("read_note", note.clone()).await), "the first note");
+    let stranger = gateway.server("notes").bearer("ygk_made-up");
+    assert_eq!(stranger.draft_call("read_note", note.clone()).send().await.status(), 401);
+}
