@@ -83,6 +83,8 @@ impl Child {
         if let Some(environment) = &spec.environment {
             command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
         }
+        // It opens what is sealed in the ledger, and is nobody's but ours.
+        command.env_remove(SECRET_KEY_VARIABLE);
         if let Some(folder) = &spec.folder {
             command.current_dir(folder);
         }
@@ -146,6 +148,9 @@ impl Drop for Child {
         self.signal(Signal::TERM);
     }
 }
+
+/// The variable that may hold the key of what is sealed in the ledger.
+pub const SECRET_KEY_VARIABLE: &str = "YESGATE_SECRET_KEY";
 
 /// How much longer than the guard we wait before the guard itself is taken for dead.
 const MARGIN: Duration = Duration::from_secs(3);

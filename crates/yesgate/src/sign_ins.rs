@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use yesgate::{SystemClock, SystemEntropy};
 use yesgate_core::id::ServerName;
 use yesgate_core::policy::{AuthSetting, HttpPlace, OAuthClient, OAuthSetting};
+use yesgate_gateway::child::SECRET_KEY_VARIABLE;
 use yesgate_gateway::sign_in::{Identity, SecretKey, SignIn, Vault};
 use yesgate_ledger::Ledger;
 
@@ -17,7 +18,7 @@ use crate::output::Hinted;
 
 /// The place where sign-ins are kept: the ledger, under the key of this home or of the environment.
 pub(crate) fn vault(home: &Path, ledger: Ledger) -> anyhow::Result<Vault> {
-    let given = match std::env::var("YESGATE_SECRET_KEY") {
+    let given = match std::env::var(SECRET_KEY_VARIABLE) {
         Ok(given) => Some(given),
         Err(std::env::VarError::NotPresent) => None,
         Err(std::env::VarError::NotUnicode(_)) => anyhow::bail!("YESGATE_SECRET_KEY is not text"),

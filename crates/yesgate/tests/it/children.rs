@@ -297,6 +297,23 @@ async fn two_hundred_children_leave_no_zombie() {
     .await;
 }
 
+/// B12: a server gets the environment that the host gave us, but not what opens our own secrets.
+#[test]
+fn a_server_does_not_see_the_key_of_what_is_sealed() {
+    let home = tempfile::tempdir().unwrap();
+    let script = r#"test -z "$YESGATE_SECRET_KEY" && test "$OF_THE_HOST" = here && exit 7; exit 8"#;
+    let status = Command::new(YESGATE)
+        .args(["wrap", "--name", "a", "--", "sh", "-c", script])
+        .env("YESGATE_HOME", home.path())
+        .env("YESGATE_SECRET_KEY", "00")
+        .env("OF_THE_HOST", "here")
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(7));
+}
+
 #[test]
 fn a_guard_needs_little_memory() {
     let mut guard = Command::new(YESGATE)
