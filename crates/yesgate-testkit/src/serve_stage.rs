@@ -40,6 +40,14 @@ impl ServeStage {
         self
     }
 
+    /// Replaces the configuration under a running gateway, which reads it again when it notices.
+    ///
+    /// # Panics
+    /// When the file cannot be written.
+    pub fn set_config(&self, toml: &str) {
+        self.stage.set_config(toml);
+    }
+
     /// Sets a variable for every process of this stage.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
