@@ -27,7 +27,7 @@ struct Step {
 }
 
 /// The checks in order; `prepare` comes first, for without the peers the tests would prove less.
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step { name: "prepare", purpose: "install what the tests need", work: prepare::run },
     Step {
         name: "format",
@@ -56,6 +56,11 @@ const STEPS: [Step; 8] = [
         name: "suite",
         purpose: "the MCP conformance suite, bare and through the gateway",
         work: |shell| conformance::run(shell, Scope::Gateway),
+    },
+    Step {
+        name: "upstream",
+        purpose: "the suite's client scenarios, against the gateway's side towards servers",
+        work: |shell| conformance::run(shell, Scope::Client),
     },
     Step {
         name: "doctests",

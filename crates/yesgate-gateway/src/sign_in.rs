@@ -11,6 +11,7 @@
 //! - Nothing is kept in clear, nothing is logged, and `Debug` shows no secret.
 
 mod callback;
+mod challenge;
 mod connecting;
 mod credentials;
 mod discovery;

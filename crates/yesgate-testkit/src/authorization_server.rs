@@ -54,6 +54,9 @@ pub struct Script {
     pub publishes: bool,
     /// The status that the token endpoint fails with.
     pub fails: Option<u16>,
+    /// The scope that it names in its challenge; it then makes one to POST only, knows no GET, and says only
+    /// there where its metadata is.
+    pub names_to_posts: Option<String>,
 }
 
 impl Default for Script {
@@ -70,6 +73,7 @@ impl Default for Script {
             needs: None,
             publishes: true,
             fails: None,
+            names_to_posts: None,
         }
     }
 }

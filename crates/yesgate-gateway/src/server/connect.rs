@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
+use yesgate_core::intent::ResultKind;
 
 use super::aside::Aside;
-use super::link::{Life, Link};
+use super::link::{Life, Link, NoLink};
 use super::{Hello, Place, Server};
 use crate::cancel::Cancel;
 use crate::child::{Child, ChildSpec, Spawned};
@@ -24,10 +26,10 @@ use crate::talk::Party;
 use crate::upstream::exchange::Step;
 use crate::upstream::pipe::Pipe;
 use crate::upstream::web::{Web, WebPlace};
-use crate::upstream::{Execution, NotSent, Outgoing, Upstream};
+use crate::upstream::{Answer, Execution, NotSent, Outgoing, Upstream};
 
 /// Makes a link for a client, in the first of these eras that the server speaks.
-pub(super) async fn connect(server: &Arc<Server>, party: &Arc<Party>, order: &[Era]) -> Result<Link, String> {
+pub(super) async fn connect(server: &Arc<Server>, party: &Arc<Party>, order: &[Era]) -> Result<Link, NoLink> {
     match &server.spec.place {
         Place::Child(spec) => connect_child(server, spec, party, order).await,
         Place::Web(place) => connect_web(server, place, party, order).await,
@@ -39,7 +41,7 @@ async fn connect_child(
     spec: &ChildSpec,
     party: &Arc<Party>,
     order: &[Era],
-) -> Result<Link, String> {
+) -> Result<Link, NoLink> {
     let permit = Arc::clone(&server.children)
         .try_acquire_owned()
         .map_err(|_| "as many server processes run as may".to_owned())?;
@@ -70,8 +72,8 @@ async fn connect_web(
     place: &WebPlace,
     party: &Arc<Party>,
     order: &[Era],
-) -> Result<Link, String> {
-    let mut why = String::new();
+) -> Result<Link, NoLink> {
+    let mut why = NoLink::Later(String::new());
     for era in order {
         let web = Arc::new(Web::new(server.client.clone(), place.clone(), *era, server.tracing.clone()));
         let upstream = Arc::new(Upstream::over_web(Arc::clone(&web), *era));
@@ -108,46 +110,98 @@ async fn say_hello(
     upstream: &Arc<Upstream>,
     party: &Party,
     order: &[Era],
-) -> Result<(Era, Hello), String> {
+) -> Result<(Era, Hello), NoLink> {
     let mut why = String::new();
     let mut refused = Vec::new();
+    let mut late = None;
+    // A process may take long to start; where no other era is left to try, there is time for that.
+    let probe_time = match &server.spec.place {
+        Place::Child(_) if order == [Era::Modern] => PATIENCE,
+        Place::Child(_) | Place::Web(_) => PROBE,
+    };
     for era in order {
         let said = match era {
-            Era::Modern => timeout(PROBE, discover(upstream)).await,
-            Era::Legacy => timeout(PATIENCE, initialize(upstream, party)).await,
+            Era::Modern => {
+                let mut probe = Box::pin(discover(upstream));
+                let said = timeout(probe_time, &mut probe).await;
+                if said.is_err() {
+                    late = Some(probe);
+                }
+                said.map(|said| said.map(|hello| (Era::Modern, hello)))
+            }
+            Era::Legacy => timeout(PATIENCE, first_hello(late.take(), initialize(upstream, party))).await,
         };
         match said.unwrap_or_else(|_| Err(NoHello::Refused("it did not answer in time".into()))) {
-            Ok(hello) => {
-                upstream.speaks(*era);
-                server.learn(*era, &refused);
+            Ok((era, hello)) => {
+                upstream.speaks(era);
+                server.learn(era, &refused);
                 if let Place::Child(_) = &server.spec.place {
-                    ready(upstream, *era).await?;
+                    ready(upstream, era).await?;
                 }
-                return Ok((*era, hello));
+                return Ok((era, hello));
             }
             Err(NoHello::Refused(error)) => {
                 refused.push(*era);
                 why = error;
             }
             Err(NoHello::Unreachable(error)) => why = error,
+            // That says nothing of the era, and is the same in each.
+            Err(NoHello::NoCredentials(error)) => return Err(NoLink::NoCredentials(error)),
         }
     }
     // Over HTTP each era is tried on a connection of its own.
     server.learn_refusal(&refused);
-    Err(why)
+    Err(why.into())
+}
+
+/// Waits for the answer to `initialize`, and for that to a probe which the server left open. It may only have been
+/// slow to start: then it answers the probe, and may take an `initialize` after that for a mistake.
+async fn first_hello<Modern, Legacy>(
+    probe: Option<Modern>,
+    initialize: Legacy,
+) -> Result<(Era, Hello), NoHello>
+where
+    Modern: Future<Output = Result<Hello, NoHello>> + Unpin,
+    Legacy: Future<Output = Result<Hello, NoHello>>,
+{
+    let modern = |hello| (Era::Modern, hello);
+    let legacy = |hello| (Era::Legacy, hello);
+    let Some(mut probe) = probe else { return initialize.await.map(legacy) };
+    tokio::pin!(initialize);
+    tokio::select! {
+        said = &mut probe => match said {
+            Ok(hello) => Ok(modern(hello)),
+            Err(_) => initialize.await.map(legacy),
+        },
+        said = &mut initialize => match said {
+            Ok(hello) => Ok(legacy(hello)),
+            Err(why) => probe.await.map(modern).map_err(|_| why),
+        },
+    }
 }
 
 /// Why a server did not say hello.
+#[derive(Debug)]
 enum NoHello {
     /// It answered, but not as a server of that era does.
     Refused(String),
-    /// It did not answer at all.
+    /// It did not answer, or nothing that tells which era it is of.
     Unreachable(String),
+    /// It wants credentials that we do not have.
+    NoCredentials(String),
 }
 
 async fn discover(upstream: &Upstream) -> Result<Hello, NoHello> {
     let params = Bytes::from(json!({ "_meta": Era::own_meta() }).to_string());
-    let hello = ask(upstream, "server/discover", &params).await?;
+    let mut answer = ask(upstream, DISCOVER, &params).await?;
+    if refuses_what_it_speaks(&answer) {
+        // SEP-2575: a client goes on with a revision that the refusal names. Ours is among them.
+        answer = ask(upstream, DISCOVER, &params).await?;
+        if refuses_what_it_speaks(&answer) {
+            return Err(NoHello::Unreachable("it refuses a revision that it says it speaks".into()));
+        }
+    }
+    let hello = hello(&answer, DISCOVER)?;
     let versions = RawObject::parse(&hello.result)
         .and_then(|hello| hello.get("supportedVersions").and_then(elements))
         .unwrap_or_default();
@@ -155,6 +209,26 @@ async fn discover(upstream: &Upstream) -> Result<Hello, NoHello> {
         Ok(hello)
     } else {
         Err(NoHello::Refused("it speaks no revision that we do".into()))
+    }
+}
+
+/// Whether a server would not take our revision, and names it among those that it takes.
+fn refuses_what_it_speaks(answer: &Answer) -> bool {
+    #[derive(Deserialize)]
+    struct Refusal {
+        code: i64,
+        data: Supported,
+    }
+    #[derive(Deserialize)]
+    struct Supported {
+        supported: Vec<String>,
+    }
+    match answer.kind {
+        ResultKind::Result => false,
+        ResultKind::Error => serde_json::from_slice::<Refusal>(&answer.json).is_ok_and(|refusal| {
+            refusal.code == UNSUPPORTED_VERSION
+                && refusal.data.supported.iter().any(|version| version == MODERN_VERSION)
+        }),
     }
 }
 
@@ -168,22 +242,32 @@ async fn initialize(upstream: &Upstream, party: &Party) -> Result<Hello, NoHello
     params.set("capabilities", party.capabilities.clone());
     let info = party.info.clone().unwrap_or_else(|| raw(own_info().to_string()));
     params.set("clientInfo", info);
-    ask(upstream, "initialize", &crate::raw::bytes(params.to_raw())).await
+    hello(&ask(upstream, INITIALIZE, &crate::raw::bytes(params.to_raw())).await?, INITIALIZE)
 }
 
-async fn ask(upstream: &Upstream, method: &str, params: &Bytes) -> Result<Hello, NoHello> {
+async fn ask(upstream: &Upstream, method: &str, params: &Bytes) -> Result<Answer, NoHello> {
     let outgoing = Outgoing { method, params, name: None, mirrored: &HeaderMap::default() };
     match upstream.pass(outgoing, &Hearing::deaf(), &Cancel::new()).await {
-        Execution::Answered(answer) => match answer.result() {
-            Some(result) => Ok(Hello { result: result.to_raw() }),
-            None => Err(NoHello::Refused(format!("it answered `{method}` with an error"))),
-        },
-        Execution::NotSent(why @ NotSent::Refused(status)) if status != StatusCode::UNAUTHORIZED => {
+        Execution::Answered(answer) => Ok(answer),
+        Execution::NotSent(NotSent::NoCredentials(why)) => Err(NoHello::NoCredentials(why)),
+        Execution::NotSent(why @ NotSent::Refused(status)) if !is_about_us(status) => {
             Err(NoHello::Refused(why.to_string()))
         }
         Execution::NotSent(why) => Err(NoHello::Unreachable(why.to_string())),
         Execution::Lost(why) => Err(NoHello::Unreachable(why.to_owned())),
         Execution::Relayed => Err(NoHello::Unreachable("it did not answer".into())),
+    }
+}
+
+/// Whether a refusal is about who asks, and not about what.
+fn is_about_us(status: StatusCode) -> bool {
+    status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN
+}
+
+fn hello(answer: &Answer, method: &str) -> Result<Hello, NoHello> {
+    match answer.result() {
+        Some(result) => Ok(Hello { result: result.to_raw() }),
+        None => Err(NoHello::Refused(format!("it answered `{method}` with an error"))),
     }
 }
 
@@ -304,6 +388,11 @@ impl Drop for CloseOnDrop {
     }
 }
 
+const DISCOVER: &str = "server/discover";
+const INITIALIZE: &str = "initialize";
+/// The error with which a modern server refuses a revision.
+const UNSUPPORTED_VERSION: i64 = -32022;
+
 /// How long a server may take to say hello: some need half a minute to start.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a server of the old era may leave the era probe unanswered.
@@ -311,3 +400,6 @@ const PROBE: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(2);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests;

@@ -91,6 +91,21 @@ impl Life {
     }
 }
 
+/// Why there is no link, and when there may be one.
+#[derive(Debug)]
+pub(crate) enum NoLink {
+    /// After a while, by itself.
+    Later(String),
+    /// As soon as somebody has signed us in.
+    NoCredentials(String),
+}
+
+impl From<String> for NoLink {
+    fn from(why: String) -> Self {
+        Self::Later(why)
+    }
+}
+
 /// Where a link is kept: there, being made, or not to be had for a while.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
@@ -138,7 +153,7 @@ impl Slot {
     /// The link, made by `connect` where it is not there; an error while it is too early to try again.
     pub(crate) async fn connect<F>(&self, connect: impl FnOnce() -> F) -> Result<Arc<Link>, String>
     where
-        F: Future<Output = Result<Link, String>>,
+        F: Future<Output = Result<Link, NoLink>>,
     {
         let _turn = self.turn.lock().await;
         if let Some(link) = self.up() {
@@ -156,8 +171,14 @@ impl Slot {
                 *self.lock() = State::Up { link: Arc::clone(&link), since: now, used: now, pause };
                 Ok(link)
             }
-            Err(why) => {
+            Err(NoLink::Later(why)) => {
                 *self.lock() = State::Down { why: why.clone(), until: Instant::now() + pause, pause };
+                Err(why)
+            }
+            Err(NoLink::NoCredentials(why)) => {
+                // The server is there. Whoever has just signed in is not to wait.
+                let down = State::Down { why: why.clone(), until: Instant::now(), pause: FIRST_PAUSE };
+                *self.lock() = down;
                 Err(why)
             }
         }
@@ -204,3 +225,6 @@ impl Slot {
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const SETTLED: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests;

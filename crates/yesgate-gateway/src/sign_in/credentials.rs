@@ -2,18 +2,13 @@
 
 use http::{HeaderValue, StatusCode};
 
-use super::SignIn;
+use super::{SignIn, SignInError};
 use crate::talk::Boxed;
-use crate::upstream::web::Credentials;
+use crate::upstream::web::{Credentials, Recourse};
 
 impl Credentials for SignIn {
     fn authorization(&self) -> Boxed<'_, Result<HeaderValue, String>> {
-        Box::pin(async {
-            self.bearer().await.map_err(|error| match error.hint(self.server()) {
-                Some(hint) => format!("{}; {hint}", error.public_reason()),
-                None => error.public_reason().to_owned(),
-            })
-        })
+        Box::pin(async { self.bearer().await.map_err(|error| self.explain(&error)) })
     }
 
     fn rejected<'a>(
@@ -21,15 +16,38 @@ impl Credentials for SignIn {
         used: &'a HeaderValue,
         status: StatusCode,
         challenge: Option<&'a HeaderValue>,
-    ) -> Boxed<'a, bool> {
+    ) -> Boxed<'a, Recourse> {
         Box::pin(async move {
-            match Self::rejected(self, used, status, challenge).await {
-                Ok(()) => true,
-                Err(error) => {
-                    tracing::warn!(server.name = %self.server(), "a server does not take our sign-in: {}", error.public_reason());
-                    false
-                }
+            let error = match Self::rejected(self, used, status, challenge).await {
+                Ok(()) => return Recourse::Again,
+                Err(error) => error,
+            };
+            let why = self.explain(&error);
+            tracing::warn!(server.name = %self.server(), "a server does not take our sign-in: {why}");
+            match error {
+                SignInError::Forbidden => Recourse::Answer,
+                SignInError::NeedsPerson(_)
+                | SignInError::TokenRefused
+                | SignInError::Unreachable(_)
+                | SignInError::Unacceptable(_)
+                | SignInError::Denied(_)
+                | SignInError::NotOurs
+                | SignInError::Settings(_)
+                | SignInError::Sealed
+                | SignInError::Key(_)
+                | SignInError::Ledger(_)
+                | SignInError::Ourselves(_) => Recourse::None(why),
             }
         })
+    }
+}
+
+impl SignIn {
+    /// What a caller may be told, and what the operator can do.
+    fn explain(&self, error: &SignInError) -> String {
+        match error.hint(self.server()) {
+            Some(hint) => format!("{}; {hint}", error.public_reason()),
+            None => error.public_reason().to_owned(),
+        }
     }
 }

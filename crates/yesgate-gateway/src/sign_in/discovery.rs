@@ -14,6 +14,7 @@ use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
 use url::{Host, Url};
 
+use super::challenge::challenge;
 use super::error::{SignInError, said};
 
 /// An authorization server that we accept, and the manager that talks to it.
@@ -27,7 +28,8 @@ pub(super) async fn discover(server: &Url) -> Result<Discovered, SignInError> {
     use_ring();
     quietly(async {
         let mut manager = AuthorizationManager::new(server.clone()).await.map_err(failed)?;
-        let found = manager.resolve_metadata().await.map_err(failed)?;
+        let challenge = challenge(server).await;
+        let found = manager.resolve_metadata_from_challenge(challenge.as_deref()).await.map_err(failed)?;
         // A server that publishes nothing is of the revision 2025-03-26: the endpoints have fixed places
         // on its own origin, and it could not say that it knows PKCE. We send it all the same.
         if found.source.is_discovered() {

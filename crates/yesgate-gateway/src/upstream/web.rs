@@ -44,13 +44,24 @@ pub trait Credentials: Send + Sync + std::fmt::Debug {
     /// The value of `Authorization`, fresh enough to be used; an error says what a person must do.
     fn authorization(&self) -> Boxed<'_, Result<HeaderValue, String>>;
 
-    /// The server would not take these. Whether another try may help.
+    /// The server would not take these.
     fn rejected<'a>(
         &'a self,
         used: &'a HeaderValue,
         status: StatusCode,
         challenge: Option<&'a HeaderValue>,
-    ) -> Boxed<'a, bool>;
+    ) -> Boxed<'a, Recourse>;
+}
+
+/// What to do when a server would not take our credentials.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Recourse {
+    /// Send the request again: there are others now.
+    Again,
+    /// Nothing: the server said no to the request itself, and what it said is the answer.
+    Answer,
+    /// Nothing until somebody does what this says.
+    None(String),
 }
 
 /// The way to a server over HTTP.
@@ -232,8 +243,10 @@ impl Web {
             {
                 again = false;
                 let challenge = answer.headers.get(WWW_AUTHENTICATE);
-                if credentials.rejected(used, answer.status, challenge).await {
-                    continue;
+                match credentials.rejected(used, answer.status, challenge).await {
+                    Recourse::Again => continue,
+                    Recourse::Answer => {}
+                    Recourse::None(why) => return Err(NotSent::NoCredentials(why).into()),
                 }
             }
             return Ok(answer);

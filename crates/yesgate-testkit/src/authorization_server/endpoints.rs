@@ -20,8 +20,13 @@ impl State {
             what if !self.script.publishes && what.contains("/.well-known/") => {
                 reply(StatusCode::NOT_FOUND, &json!({}))
             }
+            "GET /mcp" | "GET /.well-known/oauth-protected-resource/mcp"
+                if self.script.names_to_posts.is_some() =>
+            {
+                reply(StatusCode::NOT_FOUND, &json!({}))
+            }
             "GET /mcp" | "POST /mcp" => self.server(issuer, visit),
-            "GET /.well-known/oauth-protected-resource/mcp" => {
+            "GET /.well-known/oauth-protected-resource/mcp" | "GET /metadata.json" => {
                 let metadata = json!({
                     "resource": format!("{issuer}/mcp"),
                     "authorization_servers": [issuer],
@@ -57,7 +62,10 @@ impl State {
     /// The MCP server: it only looks at the token.
     fn server(&self, issuer: &str, visit: &Visit) -> Answer {
         let token = visit.authorization.as_deref().and_then(|value| value.strip_prefix("Bearer "));
-        let metadata = format!("resource_metadata=\"{issuer}/.well-known/oauth-protected-resource/mcp\"");
+        let metadata = match &self.script.names_to_posts {
+            None => format!("resource_metadata=\"{issuer}/.well-known/oauth-protected-resource/mcp\""),
+            Some(scope) => format!("resource_metadata=\"{issuer}/metadata.json\", scope=\"{scope}\""),
+        };
         match (token.and_then(|token| self.access.get(token)), &self.script.needs) {
             (None, _) if !self.script.publishes => challenge(StatusCode::UNAUTHORIZED, "Bearer"),
             (None, _) => challenge(StatusCode::UNAUTHORIZED, &format!("Bearer {metadata}")),

@@ -104,12 +104,7 @@ impl Gateway {
         let said = process.stderr.take().ok_or("the gateway has no stderr")?;
         let mut lines = BufReader::new(said).lines();
         let origin = find(&mut lines, |line| Some(line.split_once("listening on ")?.1.to_owned())).await?;
-        // It must never wait for us to read; what it says is for whoever reads the results.
-        tokio::spawn(async move {
-            while let Ok(Some(line)) = lines.next_line().await {
-                eprintln!("{line}");
-            }
-        });
+        pass_on(lines);
         let url = format!("{}/mcp/{SERVER}", origin.trim_end_matches('/'));
         Ok(Self { url, home, secret, _process: process })
     }
@@ -122,15 +117,14 @@ impl Gateway {
     /// Signs in as a human does: runs `yesgate connect`, and opens the URL that it prints.
     pub(super) async fn connect(&self) -> Result<(), Failure> {
         let mut command = yesgate(&self.home, self.secret.as_deref())?;
-        command.args(["connect", SERVER]).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command.args(["connect", SERVER]).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = command.spawn()?;
-        let said = process.stdout.take().ok_or("`yesgate connect` has no stdout")?;
+        let said = process.stderr.take().ok_or("`yesgate connect` has no stderr")?;
         let mut lines = BufReader::new(said).lines();
-        let url = find(&mut lines, |line| {
-            let words = line.split_whitespace();
-            words.into_iter().find(|word| word.starts_with("http")).map(str::to_owned)
-        });
-        browse(&url.await?).await?;
+        // The address stands alone on its line, so that it can be taken as it is.
+        let url = find(&mut lines, |line| line.starts_with("http").then(|| line.to_owned())).await;
+        pass_on(lines);
+        browse(&url?).await?;
         let status = timeout(PATIENCE, process.wait()).await??;
         if status.success() { Ok(()) } else { Err(format!("`yesgate connect` failed ({status})").into()) }
     }
@@ -149,7 +143,17 @@ fn yesgate(home: &TempDir, secret: Option<&str>) -> Result<Command, Failure> {
     Ok(command)
 }
 
-/// Waits for the line that has what is wanted.
+/// Reads what a program says to its end: it must never wait for us to read, and what it says is for whoever
+/// reads the results.
+fn pass_on(mut lines: Lines<BufReader<impl AsyncRead + Send + Unpin + 'static>>) {
+    tokio::spawn(async move {
+        while let Ok(Some(line)) = lines.next_line().await {
+            eprintln!("{line}");
+        }
+    });
+}
+
+/// Waits for the line that has what is wanted; those before it are passed on.
 async fn find<T>(
     lines: &mut Lines<BufReader<impl AsyncRead + Unpin>>,
     wanted: impl Fn(&str) -> Option<T>,
@@ -159,6 +163,7 @@ async fn find<T>(
             if let Some(found) = wanted(&line) {
                 return Ok(found);
             }
+            eprintln!("{line}");
         }
         Err(Failure::from("the program ended before it said what was waited for"))
     };

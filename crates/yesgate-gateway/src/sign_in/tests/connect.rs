@@ -31,6 +31,21 @@ async fn nobody_who_is_registered_registers_and_sends_pkce_and_resource() {
     assert_eq!(request(&scene, &bearer).0, 200);
 }
 
+/// RFC 9728 §5.1: a server may say only to a request that it would serve where its metadata is.
+#[tokio::test]
+async fn a_challenge_that_only_a_real_request_gets_is_heeded_at_every_step() {
+    let scene = Scene::new().await;
+    scene.server.script(|script| script.names_to_posts = Some("notes:write".into()));
+    let sign_in = scene.signed_in().await;
+    let asked = &scene.server.visits("GET /authorize")[0].parameters;
+    assert_eq!(asked["scope"], "notes:write offline_access", "its own words come before the metadata's");
+    let question = &scene.server.visits("POST /mcp")[0];
+    assert_eq!(question.authorization, None);
+    scene.go_ahead(3600);
+    sign_in.bearer().await.unwrap();
+    assert_eq!(scene.renewals(), 1);
+}
+
 #[tokio::test]
 async fn a_client_that_was_registered_beforehand_is_used_and_its_secret_is_not_kept() {
     let scene = Scene::new().await;
