@@ -34,14 +34,24 @@ pub(crate) fn peers(shell: &Shell) -> PathBuf {
     shell.path("target/peers")
 }
 
-/// The Python SDK, for a client and for servers of both protocol eras, and a server built on it.
-const PYTHON_PACKAGES: [&str; 2] = ["mcp==2.3.0", "mcp-server-git==2026.10.19"];
+/// The Python SDK, for a client and for servers of both protocol eras; servers built on it; and FastMCP's client
+/// without its server, which many agents have.
+const PYTHON_PACKAGES: [&str; 4] = [
+    "mcp==2.3.0",
+    "mcp-server-git==2026.10.19",
+    "mcp-server-time==2026.10.19",
+    "fastmcp-slim[client]==4.1.4",
+];
 
-/// Servers built on the TypeScript SDK, which speak the legacy era only; the conformance suite; and the
-/// Node.js that the suite needs, which is newer than that of many systems.
-const NPM_PACKAGES: [(&str, &str); 4] = [
+/// Servers built on the TypeScript SDK, which speak the legacy era only; clients built on it; the conformance
+/// suite; and the Node.js that suite and clients need, which is newer than that of many systems.
+const NPM_PACKAGES: [(&str, &str); 8] = [
     ("@modelcontextprotocol/server-everything", "2026.8.31"),
     ("@modelcontextprotocol/server-filesystem", "2026.8.31"),
+    ("@modelcontextprotocol/server-memory", "2026.8.31"),
+    ("@modelcontextprotocol/client", "2.4.0"),
+    ("@modelcontextprotocol/inspector", "2.12.0"),
+    ("mcp-remote", "0.15.1"),
     ("@modelcontextprotocol/conformance", "0.2.0-alpha.12"),
     NODE,
 ];
@@ -55,13 +65,18 @@ const NODE: (&str, &str) = match (cfg!(target_os = "macos"), cfg!(target_arch = 
 };
 
 /// What a finished installation has, below the folder of the peers.
-fn products() -> [String; 6] {
+fn products() -> [String; 11] {
     let npm = |file: &str| format!("npm/node_modules/{file}");
     [
         "python/bin/python".to_owned(),
         "python/bin/mcp-server-git".to_owned(),
+        "python/bin/mcp-server-time".to_owned(),
         npm("@modelcontextprotocol/server-everything/dist/index.js"),
         npm("@modelcontextprotocol/server-filesystem/dist/index.js"),
+        npm("@modelcontextprotocol/server-memory/dist/index.js"),
+        npm("@modelcontextprotocol/client/dist/index.mjs"),
+        npm("@modelcontextprotocol/inspector/clients/cli/build/index.js"),
+        npm("mcp-remote/dist/proxy.js"),
         npm(SUITE),
         npm(&format!("{}/bin/node", NODE.0)),
     ]
@@ -199,7 +214,10 @@ fn install_peers(shell: &Shell, peers: &Path) -> Result<()> {
         .args(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"])
         .args(&PYTHON_PACKAGES)
         .run()?;
-    shell.program(python.join("bin/python")).args(&["-c", "import mcp, mcp_server_git"]).run()?;
+    shell
+        .program(python.join("bin/python"))
+        .args(&["-c", "import fastmcp, mcp, mcp_server_git, mcp_server_time"])
+        .run()?;
 
     println!("installing {}", NPM_PACKAGES.map(|(name, version)| format!("{name}@{version}")).join(", "));
     let npm = peers.join("npm");

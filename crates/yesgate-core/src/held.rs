@@ -62,17 +62,17 @@ pub fn held_payload(intent: &Intent, token: Option<&ConfirmToken>, now: Timestam
     payload
 }
 
-/// The summary and what to do next, for agents that show one text.
+/// The summary and what to do next, for agents that show one text. The tool is not named: where several servers
+/// share an endpoint, the agent knows it by another name than its server does.
 fn message(intent: &Intent, token: bool, seconds: i64) -> String {
     let question = intent.question();
-    let tool = &question.binding.tool;
     let code = intent.digest().match_code();
     let id = intent.id();
     let summary = &question.summary;
     let next = match (question.channel, token) {
         (Channel::Chat, true) => format!(
-            "Nothing has run. Show this to the user word for word. If they agree, call `{tool}` again with the \
-             same arguments and `confirm_token` within {seconds} seconds; if not, call `yesgate_reject`."
+            "Nothing has run. Show this to the user word for word. If they agree, repeat the call with the same \
+             arguments and `confirm_token` within {seconds} seconds; if not, call `yesgate_reject`."
         ),
         (Channel::Chat | Channel::OutOfBand, _) => format!(
             "Nothing has run. A human must decide away from this conversation. Tell the user to run `yesgate \

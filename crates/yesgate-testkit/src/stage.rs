@@ -45,7 +45,7 @@ impl Stage {
         }
         let yesgate = yesgate.into();
         Self {
-            mock_server: mock_binary::beside(&yesgate),
+            mock_server: mock_binary::beside(&yesgate, "mock-server"),
             yesgate,
             folder,
             server_name: "mock".into(),
@@ -270,6 +270,15 @@ impl Stage {
     /// The mock server's program.
     pub fn mock_server(&self) -> &Path {
         &self.mock_server
+    }
+
+    /// The program of the [conformance fixture](crate::conformance).
+    ///
+    /// # Panics
+    /// When it is missing and cannot be built.
+    #[track_caller]
+    pub fn conformance_server(&self) -> PathBuf {
+        mock_binary::beside(&self.yesgate, "conformance-server")
     }
 
     /// The `yesgate` program.

@@ -83,7 +83,7 @@ impl Hub {
         let lists = self
             .gather(ask, |_, link| async move {
                 if !link.has("resources") {
-                    return None;
+                    return Some(Default::default());
                 }
                 let resources = drain(&link, "resources/list", "resources").await.unwrap_or_default();
                 let templates = drain(&link, "resources/templates/list", "resourceTemplates").await;

@@ -206,8 +206,12 @@ impl Pipe {
             Kind::Response => {
                 match self.answered(message) {
                     Destination::Own => {}
+                    // An answer and our withdrawal may cross on their way; that is nobody's fault.
+                    Destination::Caller(_) | Destination::Nobody if self.is_answer_to_us(message) => {
+                        tracing::debug!("a server answered a request that was withdrawn, or answered twice");
+                    }
                     Destination::Caller(_) | Destination::Nobody => {
-                        tracing::warn!("a server answered a request that nobody made, or answered twice");
+                        tracing::warn!("a server answered a request that nobody made");
                     }
                 }
                 return None;
@@ -275,6 +279,10 @@ impl Pipe {
         let state = self.lock();
         let interested = state.own.values().filter(|waiting| waiting.steps.is_some());
         interested.max_by_key(|waiting| waiting.number).and_then(|waiting| waiting.steps.clone())
+    }
+
+    fn is_answer_to_us(&self, answer: &Envelope<'_>) -> bool {
+        answer.id.map(RequestKey::of).is_some_and(|id| self.is_own(&id))
     }
 
     fn is_own(&self, id: &RequestKey) -> bool {

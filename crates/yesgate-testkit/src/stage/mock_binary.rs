@@ -1,4 +1,4 @@
-//! Finds the program `mock-server`, and builds it where it is missing or stale.
+//! Finds a program of this crate, such as `mock-server`, and builds it where it is missing or stale.
 //!
 //! Cargo tells a test where the programs of its own package are, and builds them; it does neither for the
 //! programs of a package that the tests depend on. Of the ways around that, this one has no second copy of
@@ -9,42 +9,45 @@
 //! The program lies beside `yesgate`, in the folder of the same target directory and profile. Whoever tests
 //! the whole workspace has it there already, because this crate's own tests need it; `cargo test -p yesgate`
 //! alone has it built by the first test that needs it. Whether it is stale is told by the list of sources that
-//! cargo writes beside it (`mock-server.d`), which costs a few looks at the file system, not a start of cargo
-//! for each test. A lock lets one test build while the others wait.
+//! cargo writes beside it (such as `mock-server.d`), which costs a few looks at the file system, not a start of
+//! cargo for each test. A lock lets one test build while the others wait.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// The path of `mock-server` beside the given program.
+/// The path of the program of this name beside the given one.
 ///
 /// # Panics
 /// When it is missing and cannot be built.
 #[track_caller]
-pub(super) fn beside(yesgate: &Path) -> PathBuf {
-    static KNOWN: Mutex<Option<HashMap<PathBuf, PathBuf>>> = Mutex::new(None);
+pub(super) fn beside(yesgate: &Path, name: &str) -> PathBuf {
+    static FRESH: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
     let folder = yesgate.parent().expect("a program lies in a folder");
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = known.get_or_insert_default();
-    known.entry(folder.to_owned()).or_insert_with(|| find_or_build(folder)).clone()
+    let program = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    let mut fresh = FRESH.lock().unwrap_or_else(PoisonError::into_inner);
+    let fresh = fresh.get_or_insert_default();
+    if !fresh.contains(&program) {
+        build_if_stale(folder, name, &program);
+        fresh.insert(program.clone());
+    }
+    program
 }
 
-fn find_or_build(folder: &Path) -> PathBuf {
-    let program = folder.join(format!("mock-server{}", std::env::consts::EXE_SUFFIX));
-    if is_fresh(&program) {
-        return program;
+fn build_if_stale(folder: &Path, name: &str, program: &Path) {
+    if is_fresh(program) {
+        return;
     }
     let turn = File::create(folder.join("mock-server.lock")).expect("the target directory can be written");
     turn.lock().expect("a file can be locked");
     // Another test may have built it while this one waited.
-    if !is_fresh(&program) {
-        build(folder);
+    if !is_fresh(program) {
+        build(folder, name);
     }
-    assert!(program.exists(), "cargo did not put `mock-server` beside `yesgate`");
-    program
+    assert!(program.exists(), "cargo did not put `{name}` beside `yesgate`");
 }
 
 /// Whether the program is younger than all its sources.
@@ -64,13 +67,13 @@ fn modified(path: &Path) -> Option<SystemTime> {
 }
 
 /// Has cargo build the program into the same folder.
-fn build(folder: &Path) {
+fn build(folder: &Path, name: &str) {
     let profile = match folder.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
         Some(profile) => profile,
     };
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--locked", "--bin", "mock-server", "--profile", profile]);
+    cargo.args(["build", "--quiet", "--locked", "--bin", name, "--profile", profile]);
     cargo.arg("--manifest-path").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"));
     cargo.arg("--target-dir").arg(folder.parent().expect("a profile lies in a target directory"));
     for (variable, _) in std::env::vars_os() {
@@ -81,7 +84,7 @@ fn build(folder: &Path) {
     }
     let output = cargo.output().expect("cargo can be started");
     let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "`mock-server` cannot be built:\n{complaint}");
+    assert!(output.status.success(), "`{name}` cannot be built:\n{complaint}");
 }
 
 const OF_THE_TEST: [&str; 5] =

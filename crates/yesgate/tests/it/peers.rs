@@ -10,6 +10,7 @@ mod ending;
 mod gated;
 mod python_client;
 mod rmcp_client;
+mod serve;
 mod tool_lists;
 
 use std::ffi::OsString;
