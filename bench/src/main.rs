@@ -3,10 +3,14 @@
 //! - INVARIANT: nothing is compared across runs. The two sides of a comparison take turns within a
 //!   round, and what is reported is the median over rounds with the lowest and the highest round.
 //! - The whole run ends within [`LONGEST`], whatever a child does.
-#![expect(clippy::print_stdout, reason = "stdout is a terminal here; in `server` and `relay` it is the wire")]
+#![expect(
+    clippy::print_stdout,
+    reason = "stdout is a terminal here; in `server` and `relay` it is the wire, in other servers it says where they listen"
+)]
 
 mod calls;
 mod client;
+mod http;
 mod machine;
 mod memory;
 mod peers;
@@ -44,34 +48,48 @@ fn run(words: &[String]) -> Result<()> {
     match words.as_slice() {
         ["server", tools] => server::serve(tools.parse().context("`server` wants a number of tools")?),
         ["relay", program, arguments @ ..] => relay::relay(program, arguments),
+        ["web-server"] => http::serve_lean(),
+        ["sdk-server"] => http::serve_sdk(),
+        ["keep", program, arguments @ ..] => http::keep(program, arguments),
         options => {
-            let (mut pace, mut output) = (Pace::Full, Output::Shown);
+            let (mut pace, mut output, mut only) = (Pace::Full, Output::Shown, None);
             for option in options {
-                match *option {
-                    "--quick" => pace = Pace::Quick,
-                    "--write" => output = Output::Written,
-                    other => bail!("`{other}` is no option; known are `--quick` and `--write`"),
+                match (*option, option.strip_prefix("--only=")) {
+                    ("--quick", _) => pace = Pace::Quick,
+                    ("--write", _) => output = Output::Written,
+                    (_, Some(words)) => only = Some(words),
+                    (other, None) => {
+                        bail!("`{other}` is no option; known are `--quick`, `--write` and `--only=WORDS`")
+                    }
                 }
             }
-            measure(pace, output)
+            if only.is_some() && output == Output::Written {
+                bail!("the report is of a whole run: `--only` does not go with `--write`");
+            }
+            measure(pace, output, only.unwrap_or_default())
         }
     }
 }
 
-fn measure(pace: Pace, output: Output) -> Result<()> {
+/// Measures everything whose name has these words in it.
+fn measure(pace: Pace, output: Output, only: &str) -> Result<()> {
     let subject = Subject::build()?;
     let peers = peers::installed(&subject)?;
     end_in_time();
     let mut report = Report::begin(pace, &subject, &peers);
-    let sections: [(&str, &dyn Fn() -> Result<report::Section>); 6] = [
+    let sections: [(&str, &dyn Fn() -> Result<report::Section>); 10] = [
         ("calls that pass", &|| calls::measure(&subject, &peers, pace)),
         ("calls in flight", &|| calls::measure_in_flight(&subject, pace)),
         ("verdicts", &|| verdicts::measure(pace)),
         ("starts", &|| starts::measure(&subject, &peers, pace)),
         ("memory", &|| memory::measure(&subject, &peers, pace)),
         ("redeems", &|| redeems::measure(&subject, pace)),
+        ("http, one call at a time", &|| http::measure_one(&subject, pace)),
+        ("http, many calls at a time", &|| http::measure_many(&subject, pace)),
+        ("http, beside peers", &|| http::measure_peers(&subject, pace)),
+        ("http, memory", &|| http::measure_memory(&subject, pace)),
     ];
-    for (name, section) in sections {
+    for (name, section) in sections.into_iter().filter(|(name, _)| name.contains(only)) {
         eprintln!("measuring {name} …");
         report.add(section().with_context(|| format!("measuring {name}"))?);
     }
@@ -93,4 +111,4 @@ fn end_in_time() {
 }
 
 /// The longest that a run may take, after everything is built.
-const LONGEST: Duration = Duration::from_secs(180);
+const LONGEST: Duration = Duration::from_secs(480);

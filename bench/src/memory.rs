@@ -66,13 +66,13 @@ fn idle(command: Command) -> Result<Client> {
 
 /// The memory of several processes of one kind, in bytes.
 #[derive(Debug, Default)]
-struct Memory {
-    resident: Series,
-    proportional: Series,
+pub(crate) struct Memory {
+    pub(crate) resident: Series,
+    pub(crate) proportional: Series,
 }
 
 impl Memory {
-    fn add(&mut self, process: u32) -> Result<()> {
+    pub(crate) fn add(&mut self, process: u32) -> Result<()> {
         let bytes = |table: &str, key: &str| {
             let value = field(&format!("/proc/{process}/{table}"), key)?;
             value.trim_end_matches(" kB").parse::<f64>().ok().map(|kibibytes| kibibytes * 1024.0)
@@ -82,16 +82,23 @@ impl Memory {
         Ok(())
     }
 
-    fn row(&self, name: &str) -> Vec<String> {
+    pub(crate) fn row(&self, name: &str) -> Vec<String> {
         vec![name.to_owned(), self.resident.shown(Unit::Megabytes), self.proportional.shown(Unit::Megabytes)]
     }
 }
 
 /// The one process that another one started.
-fn child_of(process: u32) -> Option<u32> {
+pub(crate) fn child_of(process: u32) -> Option<u32> {
+    children_of(process).into_iter().next()
+}
+
+/// The processes that another one started.
+pub(crate) fn children_of(process: u32) -> Vec<u32> {
     let parent = process.to_string();
-    fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    let children = processes.flatten().filter_map(|entry| {
         let child: u32 = entry.file_name().to_str()?.parse().ok()?;
         (field(&format!("/proc/{child}/status"), "PPid")? == parent).then_some(child)
-    })
+    });
+    children.collect()
 }

@@ -53,14 +53,14 @@ fn answer(line: &[u8], list: &str) -> Result<Option<String>> {
 }
 
 /// The argument `text` of a call, as it was written.
-fn text_argument(params: &RawValue) -> Result<Option<&str>> {
+pub(crate) fn text_argument(params: &RawValue) -> Result<Option<&str>> {
     let params: HashMap<&str, &RawValue> = serde_json::from_str(params.get())?;
     let Some(arguments) = params.get("arguments") else { return Ok(None) };
     let arguments: HashMap<&str, &RawValue> = serde_json::from_str(arguments.get())?;
     Ok(arguments.get("text").map(|text| text.get()))
 }
 
-fn tools(dangerous_tools: usize) -> String {
+pub(crate) fn tools(dangerous_tools: usize) -> String {
     let read = json!({
         "name": READ_TOOL,
         "description": "Reads a note.",
@@ -78,4 +78,4 @@ fn tools(dangerous_tools: usize) -> String {
     json!({"tools": std::iter::once(read).chain(dangerous).collect::<Vec<_>>()}).to_string()
 }
 
-const INITIALIZED: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}}"#;
+pub(crate) const INITIALIZED: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"bench","version":"1"}}"#;

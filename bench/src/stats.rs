@@ -44,6 +44,11 @@ impl Times {
         self.0.push(time);
     }
 
+    /// Takes the times of another in.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
     /// The time that this share of all stayed below, in seconds.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
         quantile(self.0.iter().map(Duration::as_secs_f64).collect(), share)

@@ -69,6 +69,20 @@ impl Subject {
         command
     }
 
+    /// The gate in front of the servers of a configuration.
+    pub(crate) fn serving(&self, home: &Path, config: &Path) -> Command {
+        let mut command = self.command([self.yesgate.clone()]);
+        command.arg("--home").arg(home).arg("--config").arg(config).arg("serve");
+        // What it reports while it works belongs to no terminal here.
+        command.env("YESGATE_LOG", "error");
+        command
+    }
+
+    /// This very program.
+    pub(crate) fn own(&self) -> &Path {
+        &self.own
+    }
+
     /// The command line of the server.
     pub(crate) fn server(&self, dangerous_tools: usize) -> Vec<PathBuf> {
         vec![self.own.clone(), "server".into(), dangerous_tools.to_string().into()]

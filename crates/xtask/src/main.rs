@@ -43,6 +43,8 @@ enum Command {
     Ci,
     /// Installs what the tests need and nothing more.
     Prepare,
+    /// Installs what the benchmark compares with.
+    PrepareBench,
     /// Writes the generated pages, or compares them with what is there.
     Docs(Freshness),
     /// Runs the conformance suite.
@@ -60,6 +62,7 @@ impl Command {
         match words.as_slice() {
             ["ci"] => Some(Self::Ci),
             ["prepare"] => Some(Self::Prepare),
+            ["prepare", "--bench"] => Some(Self::PrepareBench),
             ["docs"] => Some(Self::Docs(Freshness::Write)),
             ["docs", "--check"] => Some(Self::Docs(Freshness::Check)),
             ["conformance"] => Some(Self::Conformance(Scope::Gateway)),
@@ -76,6 +79,7 @@ impl Command {
         match self {
             Self::Ci => ci::run(&shell),
             Self::Prepare => prepare::run(&shell),
+            Self::PrepareBench => prepare::run_bench(&shell),
             Self::Docs(freshness) => docs::run(&shell, freshness),
             Self::Conformance(scope) => conformance::run(&shell, scope),
             Self::Bench(arguments) => shell
@@ -94,7 +98,9 @@ const USAGE: &str = "\
 Usage: cargo xtask <command>
 
   ci              check everything; what CI runs
-  prepare         install what the tests need, into target/peers
+  prepare [--bench]
+                  install what the tests need, into target/peers; or what the benchmark compares
+                  with, into target/peers-bench
   docs [--check]  write the generated pages, or fail if they are stale
   conformance [--bare | --client]
                   run the MCP conformance suite: compare the gateway with the bare fixture,
@@ -115,6 +121,8 @@ mod tests {
     #[test]
     fn an_unknown_word_is_refused_not_guessed() {
         check("ci", Some(&Command::Ci));
+        check("prepare", Some(&Command::Prepare));
+        check("prepare --bench", Some(&Command::PrepareBench));
         check("docs", Some(&Command::Docs(Freshness::Write)));
         check("docs --check", Some(&Command::Docs(Freshness::Check)));
         check("conformance", Some(&Command::Conformance(Scope::Gateway)));

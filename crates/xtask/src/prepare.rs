@@ -23,7 +23,7 @@ pub(crate) fn run(shell: &Shell) -> Result<()> {
     if is_fresh(&peers) {
         println!("peers are up to date");
     } else {
-        install_system_programs(shell)?;
+        install_system_programs(shell, &SYSTEM_PROGRAMS)?;
         install_peers(shell, &peers)?;
     }
     CARGO_TOOLS.iter().try_for_each(|tool| tool.install(shell))
@@ -33,6 +33,39 @@ pub(crate) fn run(shell: &Shell) -> Result<()> {
 pub(crate) fn peers(shell: &Shell) -> PathBuf {
     shell.path("target/peers")
 }
+
+/// Installs the other gateways that the benchmark compares with, below `target/peers-bench`, and nginx. Nothing
+/// else needs them, so `ci` never does this.
+pub(crate) fn run_bench(shell: &Shell) -> Result<()> {
+    install_system_programs(shell, &BENCH_PROGRAMS)?;
+    let peers = shell.path("target/peers-bench");
+    for (folder, packages) in BENCH_PYTHON {
+        println!("installing {}", packages.join(", "));
+        install_python(shell, &peers.join(folder), packages)?;
+    }
+    println!("installing {}@{}", BENCH_NPM.0, BENCH_NPM.1);
+    install_npm(shell, &peers.join("npm"), &[BENCH_NPM])
+}
+
+/// Each in an environment of its own where they want different versions of the same SDK.
+const BENCH_PYTHON: [(&str, &[&str]); 3] = [
+    ("", &["fastmcp==4.1.2", "mcp-firewall==0.1.0"]),
+    ("mcp-proxy", &["mcp-proxy==0.13.0", "mcp==1.30.0"]),
+    ("contextforge", &["mcp-contextforge-gateway==1.0.7.post20260921"]),
+];
+
+const BENCH_NPM: (&str, &str) = ("supergateway", "4.0.0");
+
+const BENCH_PROGRAMS: [SystemProgram; 4] = [
+    PYTHON,
+    NODE_PROGRAM,
+    NPM,
+    SystemProgram {
+        name: "nginx",
+        debian: &["nginx-light"],
+        probe: |shell| shell.program("nginx").args(&["-v"]),
+    },
+];
 
 /// The Python SDK, for a client and for servers of both protocol eras; servers built on it; and FastMCP's client
 /// without its server, which many agents have.
@@ -107,24 +140,31 @@ const CARGO_TOOLS: [CargoTool; 2] = [
     CargoTool { subcommand: "deny", package: "cargo-deny@0.20.2", features: &[] },
 ];
 
+const PYTHON: SystemProgram = SystemProgram {
+    name: "Python 3.10 or newer with venv",
+    debian: &["python3", "python3-venv"],
+    probe: |shell| {
+        let modern = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))";
+        shell.program("python3").args(&["-c", modern])
+    },
+};
+
+const NODE_PROGRAM: SystemProgram = SystemProgram {
+    name: "Node.js 18 or newer",
+    debian: &["nodejs"],
+    probe: |shell| {
+        let modern = "process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)";
+        shell.program("node").args(&["--eval", modern])
+    },
+};
+
+const NPM: SystemProgram =
+    SystemProgram { name: "npm", debian: &["npm"], probe: |shell| shell.program("npm").args(&["--version"]) };
+
 const SYSTEM_PROGRAMS: [SystemProgram; 5] = [
-    SystemProgram {
-        name: "Python 3.10 or newer with venv",
-        debian: &["python3", "python3-venv"],
-        probe: |shell| {
-            let modern = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))";
-            shell.program("python3").args(&["-c", modern])
-        },
-    },
-    SystemProgram {
-        name: "Node.js 18 or newer",
-        debian: &["nodejs"],
-        probe: |shell| {
-            let modern = "process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)";
-            shell.program("node").args(&["--eval", modern])
-        },
-    },
-    SystemProgram { name: "npm", debian: &["npm"], probe: |shell| shell.program("npm").args(&["--version"]) },
+    PYTHON,
+    NODE_PROGRAM,
+    NPM,
     SystemProgram { name: "git", debian: &["git"], probe: |shell| shell.program("git").args(&["--version"]) },
     SystemProgram {
         name: "a C compiler",
@@ -143,8 +183,8 @@ struct SystemProgram {
 }
 
 /// Looks for what is missing and installs it where that is possible without asking.
-fn install_system_programs(shell: &Shell) -> Result<()> {
-    let missing = missing_programs(shell);
+fn install_system_programs(shell: &Shell, wanted: &'static [SystemProgram]) -> Result<()> {
+    let missing = missing_programs(shell, wanted);
     if missing.is_empty() {
         return Ok(());
     }
@@ -154,15 +194,15 @@ fn install_system_programs(shell: &Shell) -> Result<()> {
     println!("installing {}", names(&missing));
     apt_get(shell, &["update"]).run()?;
     apt_get(shell, &["install", "--yes", "--no-install-recommends"]).args(&packages(&missing)).run()?;
-    let still_missing = missing_programs(shell);
+    let still_missing = missing_programs(shell, wanted);
     if !still_missing.is_empty() {
         bail!("apt-get did not bring all programs: {}", advice(&still_missing));
     }
     Ok(())
 }
 
-fn missing_programs(shell: &Shell) -> Vec<&'static SystemProgram> {
-    SYSTEM_PROGRAMS.iter().filter(|program| !(program.probe)(shell).answers()).collect()
+fn missing_programs(shell: &Shell, wanted: &'static [SystemProgram]) -> Vec<&'static SystemProgram> {
+    wanted.iter().filter(|program| !(program.probe)(shell).answers()).collect()
 }
 
 fn names(programs: &[&SystemProgram]) -> String {
@@ -207,13 +247,7 @@ fn install_peers(shell: &Shell, peers: &Path) -> Result<()> {
 
     println!("installing {}", PYTHON_PACKAGES.join(", "));
     let python = peers.join("python");
-    shell.program("python3").args(&["-m", "venv"]).args(&[&python]).run()?;
-    // Wheels only: a package that wants to be compiled would need more than we promise to need.
-    shell
-        .program(python.join("bin/python"))
-        .args(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"])
-        .args(&PYTHON_PACKAGES)
-        .run()?;
+    install_python(shell, &python, &PYTHON_PACKAGES)?;
     shell
         .program(python.join("bin/python"))
         .args(&["-c", "import fastmcp, mcp, mcp_server_git, mcp_server_time"])
@@ -221,14 +255,7 @@ fn install_peers(shell: &Shell, peers: &Path) -> Result<()> {
 
     println!("installing {}", NPM_PACKAGES.map(|(name, version)| format!("{name}@{version}")).join(", "));
     let npm = peers.join("npm");
-    fs::create_dir_all(&npm).context("the folder of the npm packages cannot be made")?;
-    fs::write(npm.join("package.json"), package_json()).context("package.json cannot be written")?;
-    // No install scripts: nothing these packages need is built or downloaded by one.
-    shell
-        .program("npm")
-        .args(&["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--prefix"])
-        .args(&[&npm])
-        .run()?;
+    install_npm(shell, &npm, &NPM_PACKAGES)?;
 
     if let Some(absent) = products().iter().find(|product| !peers.join(product).exists()) {
         bail!("the packages were installed, but `{absent}` is not among them");
@@ -236,9 +263,33 @@ fn install_peers(shell: &Shell, peers: &Path) -> Result<()> {
     fs::write(peers.join("stamp"), wanted_stamp()).context("the stamp cannot be written")
 }
 
-fn package_json() -> String {
+/// Installs Python packages into an environment of their own.
+fn install_python(shell: &Shell, folder: &Path, packages: &[&str]) -> Result<()> {
+    shell.program("python3").args(&["-m", "venv"]).args(&[folder]).run()?;
+    // Wheels only: a package that wants to be compiled would need more than we promise to need.
+    shell
+        .program(folder.join("bin/python"))
+        .args(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"])
+        .args(packages)
+        .run()
+}
+
+/// Installs npm packages into a folder.
+fn install_npm(shell: &Shell, folder: &Path, packages: &[(&str, &str)]) -> Result<()> {
+    fs::create_dir_all(folder).context("the folder of the npm packages cannot be made")?;
+    fs::write(folder.join("package.json"), package_json(packages))
+        .context("package.json cannot be written")?;
+    // No install scripts: nothing these packages need is built or downloaded by one.
+    shell
+        .program("npm")
+        .args(&["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--prefix"])
+        .args(&[folder])
+        .run()
+}
+
+fn package_json(packages: &[(&str, &str)]) -> String {
     let wanted: Vec<String> =
-        NPM_PACKAGES.iter().map(|(name, version)| format!("    \"{name}\": \"{version}\"")).collect();
+        packages.iter().map(|(name, version)| format!("    \"{name}\": \"{version}\"")).collect();
     format!(
         "{{\n  \"name\": \"peers\",\n  \"private\": true,\n  \"dependencies\": {{\n{}\n  }}\n}}\n",
         wanted.join(",\n")
@@ -285,7 +336,7 @@ mod tests {
 
     #[test]
     fn the_generated_package_json_pins_every_package() {
-        let json: serde_json::Value = serde_json::from_str(&package_json()).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&package_json(&NPM_PACKAGES)).unwrap();
         assert_eq!(json["private"], true);
         for (name, version) in NPM_PACKAGES {
             assert_eq!(json["dependencies"][name], version);

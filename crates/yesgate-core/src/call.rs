@@ -141,7 +141,7 @@ impl CallRequest {
     /// # Errors
     /// On anything that two readers could understand in two ways.
     pub fn parse(message: &[u8]) -> Result<Self, CallError> {
-        let Value::Object(envelope) = parse_strict(message, Limits::default())? else {
+        let Value::Object(mut envelope) = parse_strict(message, Limits::default())? else {
             return Err(CallError::Envelope("it is not an object"));
         };
         let mut extras = Extras::default();
@@ -152,25 +152,25 @@ impl CallRequest {
         if envelope.get("method").and_then(Value::as_str) != Some("tools/call") {
             return Err(CallError::Envelope("`method` is not \"tools/call\""));
         }
-        let id = request_id(&envelope)?;
-        let Some(Value::Object(params)) = envelope.get("params") else {
+        let id = request_id(envelope.remove("id"))?;
+        let Some(Value::Object(mut params)) = envelope.remove("params") else {
             return Err(CallError::IllTyped { field: "params", expected: "an object" });
         };
-        extras.unknown_keys.extend(unknown_keys(params, &PARAM_KEYS, &[])?);
-        extras.task = present_object(params, "task")?;
+        extras.unknown_keys.extend(unknown_keys(&params, &PARAM_KEYS, &[])?);
+        extras.task = present_object(&params, "task")?;
         extras.continuation =
-            present_object(params, "inputResponses")? || present_string(params, "requestState")?;
-        let Some(Value::String(name)) = params.get("name") else {
+            present_object(&params, "inputResponses")? || present_string(&params, "requestState")?;
+        let Some(Value::String(name)) = params.remove("name") else {
             return Err(CallError::IllTyped { field: "params.name", expected: "a string" });
         };
-        let arguments = optional_object(params, "arguments", "params.arguments")?;
-        let meta = optional_object(params, "_meta", "params._meta")?;
+        let arguments = optional_object(params.remove("arguments"), "params.arguments")?;
+        let meta = optional_object(params.remove("_meta"), "params._meta")?;
         let (arguments, presented, untouched) = take_meta_arguments(arguments)?;
         let (transport_meta, vendor_meta) = split_meta(meta);
         Ok(Self {
             id,
-            name: name.clone(),
-            arguments: CanonicalJson::of(&Value::Object(arguments))?,
+            name,
+            arguments: CanonicalJson::of_strict(Value::Object(arguments))?,
             transport_meta,
             vendor_meta,
             presented,
@@ -183,10 +183,10 @@ impl CallRequest {
 const ENVELOPE_KEYS: [&str; 4] = ["jsonrpc", "id", "method", "params"];
 const PARAM_KEYS: [&str; 6] = ["name", "arguments", "_meta", "task", "inputResponses", "requestState"];
 
-fn request_id(envelope: &Map<String, Value>) -> Result<Value, CallError> {
-    match envelope.get("id") {
-        Some(Value::String(id)) => Ok(Value::String(id.clone())),
-        Some(Value::Number(id)) if id.is_i64() || id.is_u64() => Ok(Value::Number(id.clone())),
+fn request_id(id: Option<Value>) -> Result<Value, CallError> {
+    match id {
+        Some(id @ Value::String(_)) => Ok(id),
+        Some(Value::Number(id)) if id.is_i64() || id.is_u64() => Ok(Value::Number(id)),
         Some(Value::Number(_) | Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) => {
             Err(CallError::Envelope("`id` is neither a string nor an integer"))
         }
@@ -235,14 +235,10 @@ fn present_string(params: &Map<String, Value>, field: &'static str) -> Result<bo
     }
 }
 
-fn optional_object(
-    params: &Map<String, Value>,
-    key: &str,
-    field: &'static str,
-) -> Result<Map<String, Value>, CallError> {
-    match params.get(key) {
+fn optional_object(value: Option<Value>, field: &'static str) -> Result<Map<String, Value>, CallError> {
+    match value {
         None => Ok(Map::new()),
-        Some(Value::Object(object)) => Ok(object.clone()),
+        Some(Value::Object(object)) => Ok(object),
         Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
             Err(CallError::IllTyped { field, expected: "an object" })
         }

@@ -16,7 +16,10 @@ mod read;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
@@ -26,9 +29,15 @@ use self::read::{MAX_DEPTH, Rules};
 /// A JSON value in its one canonical spelling (RFC 8785).
 ///
 /// Equal values have equal texts, whatever the order of keys and the spelling of numbers was.
-/// `Debug` shows the length only: arguments may hold secrets.
-#[derive(Clone, Eq, Hash, PartialEq)]
-pub struct CanonicalJson(Box<str>);
+/// Clones share one text. `Debug` shows its length only: arguments may hold secrets.
+#[derive(Clone)]
+pub struct CanonicalJson(Arc<Spelling>);
+
+/// A text that is there, or the value that it will be written from.
+struct Spelling {
+    text: OnceLock<Box<str>>,
+    value: Option<Value>,
+}
 
 impl CanonicalJson {
     /// Writes `value` in its canonical spelling.
@@ -40,30 +49,71 @@ impl CanonicalJson {
             return Err(JsonError::TooDeep { limit: MAX_DEPTH });
         }
         match serde_json_canonicalizer::to_string(value) {
-            Ok(text) => Ok(Self(text.into())),
+            Ok(text) => Ok(Self::written(text.into())),
             Err(error) => Err(JsonError::syntax(&error)),
         }
     }
 
+    /// Takes a value that [`parse_strict`] gave. Its text is written when somebody first asks for it, which
+    /// for most calls is never.
+    pub fn of_strict(value: Value) -> Result<Self, JsonError> {
+        if is_deeper_than(&value, MAX_DEPTH) {
+            return Err(JsonError::TooDeep { limit: MAX_DEPTH });
+        }
+        Ok(Self(Arc::new(Spelling { text: OnceLock::new(), value: Some(value) })))
+    }
+
+    fn written(text: Box<str>) -> Self {
+        Self(Arc::new(Spelling { text: text.into(), value: None }))
+    }
+
     /// Shows the canonical text.
     pub fn as_str(&self) -> &str {
-        &self.0
+        // INVARIANT: only numbers that are none cannot be written, and `Value` has no such. Were there one, the
+        // text would be no JSON: what is digested and sent is this text, so nothing could run by it.
+        let write = || {
+            let value = self.0.value.as_ref();
+            value.and_then(|value| serde_json_canonicalizer::to_string(value).ok()).unwrap_or_default().into()
+        };
+        self.0.text.get_or_init(write)
     }
 
     /// Shows the bytes of the canonical text: what is digested and what is sent.
     pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
+        self.as_str().as_bytes()
     }
 
-    /// Reads the value back.
+    /// The value: the one that it was made of, or read back from the text.
+    pub fn value(&self) -> Cow<'_, Value> {
+        match &self.0.value {
+            Some(value) => Cow::Borrowed(value),
+            // INVARIANT: the text was written by `of` or compared with it, so it always reads.
+            None => Cow::Owned(read::read(self.as_bytes(), Limits::NONE, Rules::Lenient).unwrap_or_default()),
+        }
+    }
+
+    /// The value, for keeps.
     pub fn to_value(&self) -> Value {
-        // INVARIANT: the text was written by `of` or compared with it, so it always reads.
-        read::read(self.as_bytes(), Limits::NONE, Rules::Lenient).unwrap_or_default()
+        self.value().into_owned()
     }
 
     /// Makes `{}`, the arguments of a call that was sent without any.
     pub fn empty_object() -> Self {
-        Self("{}".into())
+        Self::written("{}".into())
+    }
+}
+
+impl PartialEq for CanonicalJson {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for CanonicalJson {}
+
+impl Hash for CanonicalJson {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
     }
 }
 
@@ -75,7 +125,7 @@ impl fmt::Display for CanonicalJson {
 
 impl fmt::Debug for CanonicalJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CanonicalJson({} bytes)", self.0.len())
+        write!(f, "CanonicalJson({} bytes)", self.as_str().len())
     }
 }
 
@@ -91,7 +141,7 @@ impl<'de> Deserialize<'de> for CanonicalJson {
         let text = Box::<str>::deserialize(deserializer)?;
         let value = read::read(text.as_bytes(), Limits::NONE, Rules::Lenient).map_err(de::Error::custom)?;
         let canonical = Self::of(&value).map_err(de::Error::custom)?;
-        if canonical.0 == text {
+        if *canonical.as_str() == *text {
             Ok(canonical)
         } else {
             Err(de::Error::custom("the JSON text is not in its canonical spelling"))

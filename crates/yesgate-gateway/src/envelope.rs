@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use memchr::memchr;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -48,7 +49,7 @@ impl<'a> Envelope<'a> {
     pub fn parse(message: &'a [u8]) -> Result<Self, serde_json::Error> {
         // To JSON it is white space. To Python's text mode, in which its MCP servers read, it ends a
         // line: a call between two of them would be a message of its own there, and never judged.
-        if message.contains(&b'\r') {
+        if memchr(b'\r', message).is_some() {
             return Err(serde_json::Error::custom(
                 "it has a carriage return, which ends a line for some readers",
             ));

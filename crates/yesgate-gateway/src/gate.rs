@@ -163,7 +163,7 @@ impl Gate {
         };
         if let Some(headers) = incoming.headers
             && let Err(mismatch) =
-                errand.way.book.mirrored(&definition.name).check(headers, &request.arguments.to_value())
+                errand.way.book.mirrored(&definition.name).check(headers, &request.arguments.value())
         {
             return self.unreadable(caller, HEADER_MISMATCH, &mismatch.to_string()).await;
         }

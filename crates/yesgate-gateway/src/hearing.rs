@@ -8,7 +8,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::envelope::RequestKey;
 use crate::era::Era;
-use crate::raw::{RawObject, bytes, raw};
+use crate::raw::{RawObject, bytes, member, member_text, raw};
 use crate::reply::Reply;
 use crate::talk::{AskError, Given, InputAnswer, InputMethod, InputRequest, Notice, Party, Talk};
 use crate::trace::TraceContext;
@@ -65,16 +65,13 @@ impl Hearing {
         params: Option<&RawValue>,
         trace: Option<TraceContext>,
     ) -> Self {
-        let meta = params
-            .and_then(RawObject::parse)
-            .and_then(|fields| fields.get("_meta").and_then(RawObject::parse));
-        let token = meta.as_ref().and_then(|meta| meta.get("progressToken")).map(ToOwned::to_owned);
+        let meta = params.and_then(|params| member(params, "_meta"));
+        let token = meta.and_then(|meta| member(meta, "progressToken")).map(ToOwned::to_owned);
         let log = match party.era {
             // The server, or who stands for it, was told the level by `logging/setLevel`.
             Era::Legacy => Some(LogLevel(0)),
             Era::Modern => meta
-                .as_ref()
-                .and_then(|meta| meta.text(crate::era::LOG_LEVEL))
+                .and_then(|meta| member_text(meta, crate::era::LOG_LEVEL))
                 .and_then(|level| LogLevel::named(&level)),
         };
         Self { client: Some(Arc::new(Listener { party, talk, token, log, trace })) }

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
+use yesgate_core::intent::ResultKind;
 
 use crate::cancel::Cancel;
 use crate::hearing::Hearing;
 use crate::raw::{RawObject, bytes, raw};
+use crate::scan;
 use crate::talk::{AskError, Given, InputAnswer, InputMethod, InputRequest};
 use crate::upstream::Answer;
 
@@ -25,6 +27,9 @@ pub(crate) enum Round {
 
 /// Gives a server the input that it asked for, if it did.
 pub(crate) async fn next_round(answer: &Answer, params: &Bytes, hearing: &Hearing, cancel: &Cancel) -> Round {
+    if is_final(answer) {
+        return Round::Done;
+    }
     let Some(result) = answer.result().filter(asks_for_input) else { return Round::Done };
     let Some(requests) = requests(&result) else {
         return Round::Failed("The server asked for input in a way that cannot be read.");
@@ -51,6 +56,18 @@ pub(crate) async fn next_round(answer: &Answer, params: &Bytes, hearing: &Hearin
             Round::Failed("The client did not give the input that the server asked for in time.")
         }
         Err(AskError::Unable) => Round::Failed("The server asked for input that this client cannot give."),
+    }
+}
+
+/// Whether an answer is certainly one, without reading it into memory: most are.
+fn is_final(answer: &Answer) -> bool {
+    match (answer.kind, scan::member(&answer.json, "resultType")) {
+        (ResultKind::Error, _) | (ResultKind::Result, Ok(None)) => true,
+        (ResultKind::Result, Ok(Some(place))) => {
+            answer.json.get(place).is_some_and(|kind| kind != br#""input_required""#)
+        }
+        // It is there twice, or the result is no object.
+        (ResultKind::Result, Err(_)) => false,
     }
 }
 

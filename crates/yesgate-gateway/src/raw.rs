@@ -9,6 +9,8 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::scan;
+
 /// An object whose values are still in the sender's own bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RawObject(Vec<(String, Box<RawValue>)>);
@@ -75,6 +77,19 @@ pub(crate) fn unbreak(json: &mut [u8]) {
     for byte in json.iter_mut().filter(|byte| b"\r\n".contains(byte)) {
         *byte = b' ';
     }
+}
+
+/// One member of an object, in its own bytes, without building the others. `None` where it is no object, or
+/// has the key twice.
+pub(crate) fn member<'a>(object: &'a RawValue, key: &str) -> Option<&'a RawValue> {
+    let object = object.get();
+    let place = scan::member(object.as_bytes(), key).ok().flatten()?;
+    serde_json::from_str(object.get(place)?).ok()
+}
+
+/// The text of one string member.
+pub(crate) fn member_text(object: &RawValue, key: &str) -> Option<String> {
+    serde_json::from_str(member(object, key)?.get()).ok()
 }
 
 /// A raw value as bytes.

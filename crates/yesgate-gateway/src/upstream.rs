@@ -195,7 +195,7 @@ impl Upstream {
     pub(crate) fn mirrored(&self, call: &Binding) -> HeaderMap {
         let mut headers = HeaderMap::new();
         if self.mirrors() {
-            self.book.mirrored(&call.tool).write(&mut headers, &call.arguments.to_value());
+            self.book.mirrored(&call.tool).write(&mut headers, &call.arguments.value());
         }
         headers
     }

@@ -31,7 +31,8 @@ fn party(era: Era) -> Party {
 fn check_params(client: Era, server: Era, params: &str, expected: &str) {
     let party = party(client);
     let crossing = Crossing { party: &party, server, log: LogLevel::named("info") };
-    let params = crossing.params(Some(&raw(params.into())), None);
+    let message = Bytes::from(format!(r#"{{"id":1, "params" : {params} }}"#));
+    let params = crossing.params(&message, Some(&raw(params.into())), None);
     assert_eq!(std::str::from_utf8(&params).unwrap(), expected);
 }
 
@@ -46,6 +47,17 @@ fn check_answer(
     let given = Answer { kind: given.0, json: Bytes::from(given.1.to_owned()) };
     let found = answer(method, given, server, client);
     assert_eq!((found.kind, std::str::from_utf8(&found.json).unwrap()), expected);
+}
+
+#[test]
+fn within_one_era_nothing_is_copied() {
+    let party = party(Era::Modern);
+    let crossing = Crossing { party: &party, server: Era::Modern, log: None };
+    let message = Bytes::from_static(br#"{"method":"tools/call","params":{"name":"x"},"id":1}"#);
+    let params = crossing.params(&message, Some(&raw(r#"{"name":"x"}"#.into())), None);
+    assert_eq!(params, br#"{"name":"x"}"#.as_slice());
+    assert!(message.as_ptr_range().contains(&params.as_ptr()));
+    assert_eq!(crossing.params(&message, None, None), b"{}".as_slice());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::board::{Ask, Scope};
 use crate::bridge;
 use crate::errand::{Errand, Incoming, Pass};
 use crate::own_tools::OwnTool;
-use crate::raw::RawObject;
+use crate::raw::{RawObject, member_text};
 use crate::reply::Reply;
 use crate::server::Server;
 use crate::upstream::Answer;
@@ -20,13 +20,14 @@ use crate::upstream::web::is_mirrored;
 impl Hub {
     /// Answers one `tools/call`.
     pub(super) async fn call(&self, ask: &Ask) -> Reply {
-        let name = ask.fields().and_then(|fields| fields.text("name")).unwrap_or_default();
         match &ask.scope {
             Scope::One(_) => match self.server(&ask.scope) {
                 Some(server) => self.call_of(&server, ask, None).await,
                 None => no_such_server(),
             },
             Scope::All => {
+                let name = ask.params.as_deref().and_then(|params| member_text(params, "name"));
+                let name = name.unwrap_or_default();
                 if OwnTool::is_one(&name) {
                     return self.own_call(ask).await;
                 }
@@ -71,7 +72,7 @@ impl Hub {
         let hearing = self.hearing(ask);
         self.set_link_level(&link, &hearing).await;
         let crossing = self.crossing(&link, &ask.party);
-        let params = crossing.params(ask.params.as_deref(), tool.map(|tool| ("name", tool)));
+        let params = crossing.params(&ask.message, ask.params.as_deref(), tool.map(|tool| ("name", tool)));
         let errand = Errand {
             caller: ask.party.caller.clone(),
             way: Arc::clone(&link.upstream),

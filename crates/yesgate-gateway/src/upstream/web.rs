@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, WWW_AUTHENTICATE};
+use http::uri::Authority;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -71,6 +72,8 @@ pub struct Web {
     place: WebPlace,
     era: Era,
     tracing: Tracing,
+    /// What every message says in its headers.
+    headers: HeaderMap,
     next: AtomicU64,
     session: Mutex<WebSession>,
     /// Whether the server knows the session no more.
@@ -87,11 +90,13 @@ struct WebSession {
 impl Web {
     /// A way to a server, spoken to in this era.
     pub fn new(client: HttpClient, place: WebPlace, era: Era, tracing: Tracing) -> Self {
+        let headers = common_headers(&place, era);
         Self {
             client,
             place,
             era,
             tracing,
+            headers,
             next: AtomicU64::new(1),
             session: Mutex::default(),
             forgotten: AtomicBool::new(false),
@@ -123,7 +128,7 @@ impl Web {
         let opens = outgoing.method == "initialize";
         let web = Arc::clone(self);
         let answer = Box::pin(async move {
-            let answer = web.send(Method::POST, &headers, &body).await?;
+            let answer = web.send(Method::POST, headers, &body).await?;
             if opens {
                 let mut session = web.session.lock().unwrap_or_else(PoisonError::into_inner);
                 session.id = answer.headers.get(mirror::SESSION_ID).cloned();
@@ -143,7 +148,7 @@ impl Web {
     /// Sends a message that nobody answers.
     pub(crate) async fn notify(&self, message: Bytes) -> Result<(), Unsent> {
         let headers = self.message_headers();
-        let answer = self.send(Method::POST, &headers, &[message]).await?;
+        let answer = self.send(Method::POST, headers, &[message]).await?;
         if answer.status.is_success() { Ok(()) } else { Err(NotSent::Refused(answer.status).into()) }
     }
 
@@ -156,7 +161,7 @@ impl Web {
         if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
             headers.insert(mirror::LAST_EVENT_ID, after);
         }
-        let answer = self.send(Method::GET, &headers, &[]).await?;
+        let answer = self.send(Method::GET, headers, &[]).await?;
         match answer.body {
             AnswerBody::Events(events) if answer.status.is_success() => Ok(Some(events)),
             AnswerBody::Events(_) | AnswerBody::Whole(_) => Ok(None),
@@ -169,21 +174,16 @@ impl Web {
             let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
             session.id.is_some()
         };
-        if has_session && let Err(error) = self.send(Method::DELETE, &self.message_headers(), &[]).await {
+        if has_session && let Err(error) = self.send(Method::DELETE, self.message_headers(), &[]).await {
             tracing::debug!(%error, "a session could not be ended: {error}");
         }
     }
 
     /// What every message carries.
     fn message_headers(&self) -> HeaderMap {
-        let mut headers = self.place.headers.clone();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        let mut headers = self.headers.clone();
         match self.era {
-            Era::Modern => {
-                let version = HeaderValue::from_static(crate::era::MODERN_VERSION);
-                headers.insert(mirror::PROTOCOL_VERSION, version);
-            }
+            Era::Modern => {}
             Era::Legacy => {
                 let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 if let Some(version) = session.version {
@@ -218,15 +218,17 @@ impl Web {
     async fn send(
         &self,
         method: Method,
-        headers: &HeaderMap,
+        headers: HeaderMap,
         body: &[Bytes],
     ) -> Result<fetch::Answer, Unsent> {
-        let mut again = self.place.credentials.is_some();
+        let in_session = headers.contains_key(mirror::SESSION_ID);
+        let mut spare = self.place.credentials.as_ref().map(|_| headers.clone());
+        let mut headers = headers;
         loop {
             let mut request = Request::new(Parts::from_iter(body.iter().cloned()));
             *request.method_mut() = method.clone();
             *request.uri_mut() = self.place.uri.clone();
-            *request.headers_mut() = headers.clone();
+            *request.headers_mut() = headers;
             let used = match &self.place.credentials {
                 Some(credentials) => Some(credentials.authorization().await.map_err(NotSent::NoCredentials)?),
                 None => None,
@@ -235,16 +237,19 @@ impl Web {
                 request.headers_mut().insert(AUTHORIZATION, used.clone());
             }
             let answer = self.client.send(request).await?;
-            if answer.status == StatusCode::NOT_FOUND && headers.contains_key(mirror::SESSION_ID) {
+            if answer.status == StatusCode::NOT_FOUND && in_session {
                 self.forgotten.store(true, Ordering::Relaxed);
             }
             let refused = answer.status == StatusCode::UNAUTHORIZED || answer.status == StatusCode::FORBIDDEN;
-            if let (Some(credentials), Some(used), true) = (&self.place.credentials, &used, refused && again)
+            if let (Some(credentials), Some(used), true) = (&self.place.credentials, &used, refused)
+                && let Some(again) = spare.take()
             {
-                again = false;
                 let challenge = answer.headers.get(WWW_AUTHENTICATE);
                 match credentials.rejected(used, answer.status, challenge).await {
-                    Recourse::Again => continue,
+                    Recourse::Again => {
+                        headers = again;
+                        continue;
+                    }
                     Recourse::Answer => {}
                     Recourse::None(why) => return Err(NotSent::NoCredentials(why).into()),
                 }
@@ -252,6 +257,27 @@ impl Web {
             return Ok(answer);
         }
     }
+}
+
+/// The headers that all messages to one place have in common.
+fn common_headers(place: &WebPlace, era: Era) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    // Without it the HTTP client would write it anew for every message.
+    let host = place.uri.authority().map(Authority::as_str).filter(|host| !host.contains('@'));
+    if let Some(Ok(host)) = host.map(HeaderValue::from_str) {
+        headers.insert(HOST, host);
+    }
+    headers.extend(place.headers.clone());
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+    match era {
+        Era::Modern => {
+            let version = HeaderValue::from_static(crate::era::MODERN_VERSION);
+            headers.insert(mirror::PROTOCOL_VERSION, version);
+        }
+        Era::Legacy => {}
+    }
+    headers
 }
 
 /// One request over HTTP. Dropped before its answer, it is withdrawn.

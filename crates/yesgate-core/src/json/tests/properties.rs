@@ -119,6 +119,16 @@ proptest! {
     }
 
     #[test]
+    fn a_text_that_is_written_late_is_the_one_that_is_written_at_once(value in values()) {
+        if let Ok(read) = strict(&value.to_string()) {
+            let late = CanonicalJson::of_strict(read.clone()).unwrap();
+            prop_assert_eq!(late.value().as_ref(), &read);
+            prop_assert_eq!(late.as_str(), canonical(&read).as_str());
+            prop_assert_eq!(late.to_value(), canonical(&read).to_value());
+        }
+    }
+
+    #[test]
     fn every_double_is_read_as_itself(bits in any::<u64>()) {
         let double = f64::from_bits(bits);
         if double.is_finite() {
