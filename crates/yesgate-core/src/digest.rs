@@ -4,6 +4,7 @@
 //! two different inputs are ever hashed as the same bytes. The vectors in the tests are frozen:
 //! a change here makes every stored consent a mismatch.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -179,7 +180,7 @@ pub struct Binding {
     /// What the server is.
     pub identity: ServerIdentity,
     /// The protocol method, `tools/call`, or `custom` for an operation of the library.
-    pub method: String,
+    pub method: Cow<'static, str>,
     /// The tool.
     pub tool: ToolName,
     /// What the tool said of itself.

@@ -2,9 +2,12 @@
 //!
 //! INVARIANT: an id holds only characters that are safe in a terminal, a URL and a file name;
 //! whoever holds one need not escape it.
+//!
+//! Every call carries half a dozen of them from room to room, so a clone shares its text.
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +25,7 @@ macro_rules! id_type {
         $(#[$doc])*
         #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// The prefix that every such id begins with.
@@ -31,7 +34,7 @@ macro_rules! id_type {
             /// Makes an id from random bytes.
             pub fn from_entropy(entropy: [u8; 32]) -> Self {
                 let (random, _) = entropy.split_at(10);
-                Self(format!("{}{}", $prefix, base32(random)))
+                Self(format!("{}{}", $prefix, base32(random)).into())
             }
 
             /// The whole id as text.
@@ -46,7 +49,7 @@ macro_rules! id_type {
             fn from_str(text: &str) -> Result<Self, ParseIdError> {
                 let random = text.strip_prefix($prefix).unwrap_or_default();
                 if random.len() == 16 && random.bytes().all(|byte| BASE32.contains(&byte)) {
-                    Ok(Self(text.to_owned()))
+                    Ok(Self(text.into()))
                 } else {
                     Err(ParseIdError {
                         text: text.to_owned(),
@@ -66,7 +69,7 @@ macro_rules! id_type {
 
         impl From<$name> for String {
             fn from(id: $name) -> Self {
-                id.0
+                id.0.as_ref().to_owned()
             }
         }
 
@@ -97,7 +100,7 @@ macro_rules! name_type {
         $(#[$doc])*
         #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// The name as text.
@@ -112,7 +115,7 @@ macro_rules! name_type {
             fn from_str(text: &str) -> Result<Self, ParseIdError> {
                 let allowed: fn(char) -> bool = $allowed;
                 if !text.is_empty() && text.len() <= 128 && text.chars().all(allowed) {
-                    Ok(Self(text.to_owned()))
+                    Ok(Self(text.into()))
                 } else {
                     Err(ParseIdError { text: text.to_owned(), expected: $expected })
                 }
@@ -129,7 +132,7 @@ macro_rules! name_type {
 
         impl From<$name> for String {
             fn from(name: $name) -> Self {
-                name.0
+                name.0.as_ref().to_owned()
             }
         }
 

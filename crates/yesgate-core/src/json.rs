@@ -19,7 +19,7 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
@@ -99,7 +99,8 @@ impl CanonicalJson {
 
     /// Makes `{}`, the arguments of a call that was sent without any.
     pub fn empty_object() -> Self {
-        Self::written("{}".into())
+        static EMPTY: LazyLock<CanonicalJson> = LazyLock::new(|| CanonicalJson::written("{}".into()));
+        EMPTY.clone()
     }
 }
 

@@ -10,6 +10,7 @@ use yesgate_core::id::ServerName;
 
 use crate::cancel::Cancel;
 use crate::metrics::Metrics;
+use crate::raw::Params;
 use crate::reply::Reply;
 use crate::talk::{Boxed, Notice, Party, Talk};
 
@@ -34,7 +35,11 @@ pub struct Ask {
     /// The whole message, in the client's own bytes.
     pub message: bytes::Bytes,
     /// The parameters within it.
-    pub params: Option<Box<RawValue>>,
+    pub params: Option<Params>,
+    /// The token under which the client wants to hear of progress.
+    pub progress: Option<Box<RawValue>>,
+    /// The least level of log messages that a modern client wants to hear with the answer.
+    pub log: Option<String>,
     /// The HTTP headers of a modern request, for the ones that mirror parameters.
     pub headers: Option<HeaderMap>,
     /// The way to the client while it waits.

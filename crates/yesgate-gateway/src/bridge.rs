@@ -8,8 +8,7 @@ use yesgate_core::intent::ResultKind;
 
 use crate::era::{self, Era};
 use crate::hearing::LogLevel;
-use crate::raw::{RawObject, bytes, raw};
-use crate::scan;
+use crate::raw::{Params, RawObject, bytes, raw};
 use crate::talk::Party;
 use crate::upstream::Answer;
 
@@ -25,22 +24,13 @@ pub(crate) struct Crossing<'a> {
 }
 
 impl Crossing<'_> {
-    /// The parameters of a message as the server understands them, with one member replaced where it goes by
-    /// another name there. Where nothing has to change they are the message's own bytes, not a copy.
-    pub(crate) fn params(
-        &self,
-        message: &Bytes,
-        params: Option<&RawValue>,
-        renamed: Option<(&str, &str)>,
-    ) -> Bytes {
+    /// The parameters as the server understands them, with one member replaced where it goes by another name
+    /// there. Where nothing has to change they are the same bytes, not a copy.
+    pub(crate) fn params(&self, params: Option<&Params>, renamed: Option<(&str, &str)>) -> Bytes {
         if self.party.era == self.server && renamed.is_none() {
-            return match (params, scan::member(message, "params")) {
-                (None, _) => Bytes::from_static(b"{}"),
-                (Some(_), Ok(Some(place))) => message.slice(place),
-                (Some(params), Ok(None) | Err(_)) => params.get().to_owned().into(),
-            };
+            return params.map_or_else(|| Bytes::from_static(b"{}"), Params::bytes);
         }
-        let mut fields = params.and_then(RawObject::parse).unwrap_or_default();
+        let mut fields = params.map(Params::raw).and_then(RawObject::parse).unwrap_or_default();
         if let Some((member, name)) = renamed {
             fields.set(member, raw(Value::from(name).to_string()));
         }

@@ -1,41 +1,45 @@
 //! A caller's "never mind", seen by everything that works for one call.
 
-use tokio::sync::watch;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::Notify;
 
 /// One call's withdrawal. Cloning gives another view of the same.
-#[derive(Clone, Debug)]
-pub struct Cancel {
-    sender: watch::Sender<bool>,
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<Withdrawal>);
+
+#[derive(Debug, Default)]
+struct Withdrawal {
+    fired: AtomicBool,
+    waiting: Notify,
 }
 
 impl Cancel {
     /// A call that nobody has withdrawn.
     pub fn new() -> Self {
-        Self { sender: watch::Sender::new(false) }
+        Self::default()
     }
 
     /// Withdraws the call.
     pub fn fire(&self) {
-        self.sender.send_replace(true);
+        self.0.fired.store(true, Ordering::SeqCst);
+        self.0.waiting.notify_waiters();
     }
 
     /// Whether the call was withdrawn.
     pub fn is_fired(&self) -> bool {
-        *self.sender.borrow()
+        self.0.fired.load(Ordering::SeqCst)
     }
 
     /// Waits until the call is withdrawn.
     pub async fn fired(&self) {
-        let mut receiver = self.sender.subscribe();
-        // The sender lives as long as `self`, so this ends only by the withdrawal.
-        if receiver.wait_for(|fired| *fired).await.is_err() {
-            std::future::pending::<()>().await;
+        let mut withdrawn = pin!(self.0.waiting.notified());
+        // Listened for before it is looked at, so that a withdrawal in between is not missed.
+        withdrawn.as_mut().enable();
+        if !self.is_fired() {
+            withdrawn.await;
         }
-    }
-}
-
-impl Default for Cancel {
-    fn default() -> Self {
-        Self::new()
     }
 }

@@ -34,8 +34,8 @@ use crate::errand::{Errand, Incoming, Pass};
 use crate::look_up::NoState;
 use crate::metrics::{Metrics, ServerMetrics};
 use crate::own_tools::OwnTool;
-use crate::raw::RawObject;
 use crate::reply::{IsError, Reply};
+use crate::talk::client_id;
 use crate::upstream::Form;
 
 /// One server behind the gate.
@@ -338,10 +338,11 @@ impl Gate {
         let mut errand = errand.clone();
         match self.setting.naming {
             Naming::BySelf => {
-                let hello = errand.party.as_ref().and_then(|(party, _)| party.info.as_deref());
-                let hello = hello.and_then(RawObject::parse).and_then(|info| info.text("name"));
-                let name = client_name(&request.transport_meta).map(str::to_owned).or(hello);
-                if let Some(client) = name.and_then(|name| crate::session::client_id(&name)) {
+                let name = match &errand.party {
+                    Some((party, _)) => party.client.clone(),
+                    None => client_name(&request.transport_meta).and_then(client_id),
+                };
+                if let Some(client) = name {
                     errand.caller.client = client;
                 }
             }

@@ -6,9 +6,10 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use tokio::task::{AbortHandle, JoinSet};
 
+use crate::board::Ask;
 use crate::envelope::RequestKey;
 use crate::era::Era;
-use crate::raw::{RawObject, bytes, member, member_text, raw};
+use crate::raw::{RawObject, bytes, raw};
 use crate::reply::Reply;
 use crate::talk::{AskError, Given, InputAnswer, InputMethod, InputRequest, Notice, Party, Talk};
 use crate::trace::TraceContext;
@@ -58,23 +59,15 @@ impl Hearing {
         Self { client: None }
     }
 
-    /// A client that waits for the answer to a request with these parameters.
-    pub(crate) fn of(
-        party: Arc<Party>,
-        talk: Arc<dyn Talk>,
-        params: Option<&RawValue>,
-        trace: Option<TraceContext>,
-    ) -> Self {
-        let meta = params.and_then(|params| member(params, "_meta"));
-        let token = meta.and_then(|meta| member(meta, "progressToken")).map(ToOwned::to_owned);
-        let log = match party.era {
+    /// A client that waits for the answer to its request.
+    pub(crate) fn of(ask: &Ask, trace: Option<TraceContext>) -> Self {
+        let log = match ask.party.era {
             // The server, or who stands for it, was told the level by `logging/setLevel`.
             Era::Legacy => Some(LogLevel(0)),
-            Era::Modern => meta
-                .and_then(|meta| member_text(meta, crate::era::LOG_LEVEL))
-                .and_then(|level| LogLevel::named(&level)),
+            Era::Modern => ask.log.as_deref().and_then(LogLevel::named),
         };
-        Self { client: Some(Arc::new(Listener { party, talk, token, log, trace })) }
+        let (party, talk) = (Arc::clone(&ask.party), Arc::clone(&ask.talk));
+        Self { client: Some(Arc::new(Listener { party, talk, token: ask.progress.clone(), log, trace })) }
     }
 
     /// The least level of log messages that the client wants with this request.

@@ -28,7 +28,7 @@ use crate::era::Era;
 use crate::hearing::{Hearing, LogLevel};
 use crate::metrics::Metrics;
 use crate::metrics::labels::{Front, MethodClass, Outcome};
-use crate::raw::{RawObject, member_text};
+use crate::raw::{Params, RawObject, member_text};
 use crate::reply::Reply;
 use crate::server::link::Link;
 use crate::server::{Health, Server, ServerWays, Unreachable};
@@ -235,7 +235,7 @@ impl Hub {
         if let Scope::One(_) = ask.scope {
             return self.only(ask).await;
         }
-        let name = ask.params.as_deref().and_then(|params| member_text(params, member));
+        let name = ask.params.as_ref().and_then(|params| member_text(params.raw(), member));
         match name.and_then(|name| self.split(&name)) {
             Some((server, name)) => self.pass(&server, ask, Some((member, &name))).await,
             None => Reply::error(-32602, "there is nothing of this name here", None),
@@ -274,10 +274,10 @@ impl Hub {
     async fn pass_over(&self, link: &Link, ask: &Ask, renamed: Option<(&str, &str)>) -> Execution {
         let hearing = self.hearing(ask);
         self.set_link_level(link, &hearing).await;
-        let params = self.crossing(link, &ask.party).params(&ask.message, ask.params.as_deref(), renamed);
+        let params = self.crossing(link, &ask.party).params(ask.params.as_ref(), renamed);
         let name = match renamed {
             Some((_, name)) => Some(name.to_owned()),
-            None => crate::mirror::name_of(&ask.method, ask.params.as_deref())
+            None => crate::mirror::name_of(&ask.method, ask.params.as_ref().map(Params::raw))
                 .ok()
                 .flatten()
                 .map(|name| name.into_owned()),
@@ -318,7 +318,7 @@ impl Hub {
 
     fn hearing(&self, ask: &Ask) -> Hearing {
         let trace = ask.headers.as_ref().and_then(remote_parent);
-        Hearing::of(Arc::clone(&ask.party), Arc::clone(&ask.talk), ask.params.as_deref(), trace)
+        Hearing::of(ask, trace)
     }
 
     fn crossing<'a>(&self, link: &Link, party: &'a Party) -> Crossing<'a> {
@@ -436,7 +436,7 @@ impl Board for Hub {
 impl Ask {
     /// The members of the parameters.
     fn fields(&self) -> Option<RawObject> {
-        self.params.as_deref().and_then(RawObject::parse)
+        self.params.as_ref().map(Params::raw).and_then(RawObject::parse)
     }
 }
 

@@ -11,6 +11,38 @@ use serde_json::value::RawValue;
 
 use crate::scan;
 
+/// The parameters of a message, in the sender's own bytes. Where they come from a message they are a slice of it,
+/// not a copy.
+#[derive(Clone, Debug)]
+pub struct Params(Bytes);
+
+impl Params {
+    /// The parameters within a message that they were read from.
+    pub(crate) fn within(message: &Bytes, params: &RawValue) -> Self {
+        let text = params.get().as_bytes();
+        let (whole, part) = (message.as_ptr_range(), text.as_ptr_range());
+        let lies_within = whole.start <= part.start && part.end <= whole.end;
+        Self(if lies_within { message.slice_ref(text) } else { Bytes::copy_from_slice(text) })
+    }
+
+    /// The parameters as JSON.
+    pub(crate) fn raw(&self) -> &RawValue {
+        // INVARIANT: it was a `RawValue` before, so it always reads.
+        serde_json::from_slice(&self.0).unwrap_or(RawValue::NULL)
+    }
+
+    /// The same bytes.
+    pub(crate) fn bytes(&self) -> Bytes {
+        self.0.clone()
+    }
+}
+
+impl From<Box<RawValue>> for Params {
+    fn from(params: Box<RawValue>) -> Self {
+        Self(bytes(params))
+    }
+}
+
 /// An object whose values are still in the sender's own bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RawObject(Vec<(String, Box<RawValue>)>);

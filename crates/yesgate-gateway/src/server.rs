@@ -296,6 +296,7 @@ pub(crate) fn absent(caller: &Caller) -> Party {
         version: LEGACY_VERSION.into(),
         capabilities: raw("{}".into()),
         info: None,
+        client: None,
         session: None,
     }
 }

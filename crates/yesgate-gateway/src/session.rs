@@ -8,7 +8,6 @@ use std::task::Poll;
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 use yesgate_core::caller::Caller;
-use yesgate_core::id::ClientId;
 
 use crate::book::{Page, definition, next_cursor};
 use crate::cancel::Cancel;
@@ -22,6 +21,7 @@ use crate::own_tools::OwnTool;
 use crate::raw::{RawObject, elements};
 use crate::reply::Reply;
 use crate::stdio::writer::LineWriter;
+use crate::talk::client_id;
 use crate::upstream::Upstream;
 use crate::upstream::pipe::{Destination, PassError, Pipe, Watch};
 
@@ -359,12 +359,6 @@ impl Session {
 }
 
 /// A name that a client gives itself, as an id: what is not printable becomes `?`. `None`: it has none.
-pub(crate) fn client_id(name: &str) -> Option<ClientId> {
-    let plain: String =
-        name.chars().take(128).map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
-    plain.parse().ok()
-}
-
 fn page(params: Option<&RawValue>) -> Page {
     let cursor = params
         .and_then(RawObject::parse)

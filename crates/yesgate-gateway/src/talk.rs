@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use yesgate_core::caller::Caller;
+use yesgate_core::id::ClientId;
 
 use crate::era::Era;
+use crate::raw::RawObject;
 
 /// A notification on its way to a client, with ids and tokens as that client knows them.
 #[derive(Clone, Debug)]
@@ -123,8 +125,22 @@ pub struct Party {
     pub capabilities: Box<RawValue>,
     /// Its `clientInfo`, if it gave one.
     pub info: Option<Box<RawValue>>,
+    /// The name that it gives itself there.
+    pub client: Option<ClientId>,
     /// The way to it outside of any request; only sessions have one.
     pub session: Option<Arc<dyn Talk>>,
+}
+
+/// The name in a `clientInfo`, in characters that a name may have.
+pub(crate) fn own_name(info: Option<&RawValue>) -> Option<ClientId> {
+    client_id(&RawObject::parse(info?)?.text("name")?)
+}
+
+/// The id of a client that goes by this name.
+pub(crate) fn client_id(name: &str) -> Option<ClientId> {
+    let plain: String =
+        name.chars().take(128).map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
+    plain.parse().ok()
 }
 
 /// Names a [`Party`].

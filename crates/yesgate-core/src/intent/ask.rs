@@ -25,7 +25,7 @@ impl SlotKey {
             binding.caller.principal.as_str(),
             binding.caller.client.as_str(),
             binding.server.as_str(),
-            binding.method.as_str(),
+            binding.method.as_ref(),
             binding.tool.as_str(),
         ] {
             hasher.field(field.as_bytes());

@@ -7,7 +7,7 @@ use yesgate_core::intent::ResultKind;
 use super::{Crossing, answer};
 use crate::era::Era;
 use crate::hearing::LogLevel;
-use crate::raw::raw;
+use crate::raw::{Params, raw};
 use crate::talk::{Party, PartyKey};
 use crate::upstream::Answer;
 
@@ -23,6 +23,7 @@ fn party(era: Era) -> Party {
         version: "v".into(),
         capabilities: raw(r#"{"roots":{}}"#.into()),
         info: Some(raw(r#"{"name":"c"}"#.into())),
+        client: None,
         session: None,
     }
 }
@@ -31,8 +32,7 @@ fn party(era: Era) -> Party {
 fn check_params(client: Era, server: Era, params: &str, expected: &str) {
     let party = party(client);
     let crossing = Crossing { party: &party, server, log: LogLevel::named("info") };
-    let message = Bytes::from(format!(r#"{{"id":1, "params" : {params} }}"#));
-    let params = crossing.params(&message, Some(&raw(params.into())), None);
+    let params = crossing.params(Some(&Params::from(raw(params.into()))), None);
     assert_eq!(std::str::from_utf8(&params).unwrap(), expected);
 }
 
@@ -54,10 +54,11 @@ fn within_one_era_nothing_is_copied() {
     let party = party(Era::Modern);
     let crossing = Crossing { party: &party, server: Era::Modern, log: None };
     let message = Bytes::from_static(br#"{"method":"tools/call","params":{"name":"x"},"id":1}"#);
-    let params = crossing.params(&message, Some(&raw(r#"{"name":"x"}"#.into())), None);
+    let read = crate::envelope::Envelope::parse(&message).unwrap();
+    let params = crossing.params(read.params.map(|params| Params::within(&message, params)).as_ref(), None);
     assert_eq!(params, br#"{"name":"x"}"#.as_slice());
     assert!(message.as_ptr_range().contains(&params.as_ptr()));
-    assert_eq!(crossing.params(&message, None, None), b"{}".as_slice());
+    assert_eq!(crossing.params(None, None), b"{}".as_slice());
 }
 
 #[test]

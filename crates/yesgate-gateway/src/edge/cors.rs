@@ -17,9 +17,10 @@ use super::guard::{Admitted, Guard};
 impl Guard {
     /// Answers a browser that asks whether a page may call us, if this is such a question and it may.
     pub fn preflight(&self, parts: &Parts) -> Option<Response<Body>> {
-        let asks =
-            parts.method == Method::OPTIONS && parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-        let admitted = self.check(parts).ok().filter(|admitted| asks && admitted.origin.is_some())?;
+        if parts.method != Method::OPTIONS || !parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
+            return None;
+        }
+        let admitted = self.check(parts).ok().filter(|admitted| admitted.origin.is_some())?;
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NO_CONTENT;
         let headers = response.headers_mut();

@@ -22,6 +22,7 @@ use super::revision::Revision;
 use crate::board::{Ask, Board, Scope};
 use crate::cancel::Cancel;
 use crate::methods::{Route, route};
+use crate::raw::Params;
 use crate::reply::Reply;
 use crate::talk::Party;
 
@@ -87,7 +88,9 @@ impl Desk {
             party: Arc::clone(&party),
             method: request.method.clone().into_owned(),
             message: message.clone(),
-            params: request.params.map(ToOwned::to_owned),
+            params: request.params.map(|params| Params::within(&message, params)),
+            progress: meta.progress_token.map(ToOwned::to_owned),
+            log: meta.log_level(),
             headers,
             talk: Arc::clone(&mailbox) as _,
             cancel: Cancel::new(),

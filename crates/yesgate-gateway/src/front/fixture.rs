@@ -207,8 +207,8 @@ impl Board for Script {
 
     fn request(&self, ask: Ask) -> Boxed<'_, Reply> {
         Box::pin(async move {
-            let name = ask.params.as_deref().and_then(|params| {
-                let params: Value = serde_json::from_str(params.get()).ok()?;
+            let name = ask.params.as_ref().and_then(|params| {
+                let params: Value = serde_json::from_slice(&params.bytes()).ok()?;
                 Some(params.get("name")?.as_str()?.to_owned())
             });
             let what = name.clone().unwrap_or_else(|| ask.method.clone());

@@ -11,15 +11,16 @@ use super::desk::Desk;
 use super::exchange::{Exchange, Step};
 use super::mailbox::{Asking, Mailbox};
 use super::message::{Malformed, Request, Unreadable, refuse};
-use super::meta::text;
+use super::meta::{Meta, text};
 use super::revision::Revision;
 use super::voice::Voice;
 use crate::board::{Ask, Board, Scope};
 use crate::cancel::Cancel;
 use crate::era::Era;
-use crate::raw::{RawObject, raw};
+
+use crate::raw::{Params, RawObject, raw};
 use crate::reply::Reply;
-use crate::talk::{Party, PartyKey, Talk};
+use crate::talk::{Party, PartyKey, Talk, own_name};
 
 /// What a client opens a session with.
 #[derive(Debug)]
@@ -56,6 +57,7 @@ impl Hello {
             era: Era::Legacy,
             version: self.revision.as_str().to_owned(),
             capabilities: self.capabilities,
+            client: own_name(self.info.as_deref()),
             info: self.info,
             session: Some(voice as Arc<dyn Talk>),
         })
@@ -75,12 +77,16 @@ impl Desk {
     ) -> Exchange {
         let asking = if request.method == "initialize" { Asking::Impossible } else { Asking::Possible };
         let mailbox = Mailbox::new(Arc::clone(&self.means), Arc::clone(party), revision, asking);
+        // What cannot be read is nothing that we look for, and the server's to judge.
+        let meta = Meta::read(&request.fields).unwrap_or_default();
         let ask = Ask {
             scope,
             party: Arc::clone(party),
             method: request.method.clone().into_owned(),
+            params: request.params.map(|params| Params::within(&message, params)),
             message,
-            params: request.params.map(ToOwned::to_owned),
+            progress: meta.progress_token.map(ToOwned::to_owned),
+            log: None,
             headers: None,
             talk: Arc::clone(&mailbox) as _,
             cancel,

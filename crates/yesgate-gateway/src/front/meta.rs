@@ -16,6 +16,8 @@ pub(crate) struct Meta<'a> {
     pub(crate) capabilities: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo")]
     pub(crate) info: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/logLevel")]
+    log_level: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "progressToken")]
     pub(crate) progress_token: Option<&'a RawValue>,
 }
@@ -40,6 +42,11 @@ impl<'a> Meta<'a> {
                 .or_else(|| text(version).map(Cow::Owned))
                 .ok_or_else(|| Malformed("`_meta` must name the protocol version as a string".into())),
         )
+    }
+
+    /// The least level of log messages that the sender wants to hear with the answer.
+    pub(crate) fn log_level(&self) -> Option<String> {
+        self.log_level.and_then(text)
     }
 
     /// The capabilities, which every modern request must declare.

@@ -4,7 +4,8 @@
 //! values. How many parties are remembered is bounded; one that was forgotten comes back under the same key.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::value::RawValue;
 use yesgate_core::caller::Caller;
@@ -12,26 +13,44 @@ use yesgate_core::digest::{Digest, Hasher};
 use yesgate_core::json::{CanonicalJson, JsonError, Limits, parse_strict};
 
 use super::revision::Revision;
-use crate::talk::{Party, PartyKey};
+use crate::talk::{Party, PartyKey, own_name};
 
 /// The modern parties that were seen lately.
 #[derive(Debug)]
 pub(crate) struct Parties {
     most: usize,
+    hashing: RandomState,
     seen: Mutex<Seen>,
 }
 
-/// Two generations: when the young one is full it becomes the old one, and the old one is forgotten.
 #[derive(Debug, Default)]
 struct Seen {
-    young: HashMap<Digest, Arc<Party>>,
-    old: HashMap<Digest, Arc<Party>>,
+    /// By the hash of how a client spells itself; whether it is the same spelling has to be looked at.
+    spelled: Generations<u64, Spelled>,
+    known: Generations<Digest, Arc<Party>>,
+}
+
+/// A party, and one way in which it spelled itself.
+#[derive(Debug)]
+struct Spelled {
+    caller: Caller,
+    capabilities: Box<RawValue>,
+    info: Option<Box<RawValue>>,
+    party: Arc<Party>,
+}
+
+impl Spelled {
+    fn is(&self, caller: &Caller, capabilities: &RawValue, info: Option<&RawValue>) -> bool {
+        self.caller == *caller
+            && self.capabilities.get() == capabilities.get()
+            && self.info.as_deref().map(RawValue::get) == info.map(RawValue::get)
+    }
 }
 
 impl Parties {
     /// Remembers up to about twice `most` of them.
     pub(crate) fn new(most: usize) -> Self {
-        Self { most: most.max(1), seen: Mutex::default() }
+        Self { most: most.max(1), hashing: RandomState::new(), seen: Mutex::default() }
     }
 
     /// The party that sends a request like this.
@@ -45,26 +64,20 @@ impl Parties {
         info: Option<&RawValue>,
     ) -> Result<Arc<Party>, JsonError> {
         // A client spells itself the same in every request: only the first one is read closely.
-        let spelling = digest(
-            "yesgate/party/spelling/1",
-            caller,
-            capabilities.get().as_bytes(),
-            info.map(|info| info.get().as_bytes()),
-        );
-        if let Some(party) = self.find(&spelling) {
-            return Ok(party);
+        let spelling = self.hashing.hash_one((caller, capabilities.get(), info.map(RawValue::get)));
+        if let Some(spelled) = self.seen().spelled.find(&spelling, self.most)
+            && spelled.is(caller, capabilities, info)
+        {
+            return Ok(Arc::clone(&spelled.party));
         }
         let canonical =
             |value: &RawValue| CanonicalJson::of(&parse_strict(value.get().as_bytes(), Limits::default())?);
         let plain_capabilities = canonical(capabilities)?;
         let plain_info = info.map(canonical).transpose()?;
-        let key = digest(
-            "yesgate/party/1",
-            caller,
-            plain_capabilities.as_bytes(),
-            plain_info.as_ref().map(CanonicalJson::as_bytes),
-        );
-        let party = self.find(&key).unwrap_or_else(|| {
+        let key = digest(caller, &plain_capabilities, plain_info.as_ref());
+        let mut seen = self.seen();
+        let known = seen.known.find(&key, self.most).cloned();
+        let party = known.unwrap_or_else(|| {
             Arc::new(Party {
                 key: PartyKey(key.to_string()),
                 caller: caller.clone(),
@@ -72,47 +85,65 @@ impl Parties {
                 version: Revision::July2026.as_str().to_owned(),
                 capabilities: capabilities.to_owned(),
                 info: info.map(ToOwned::to_owned),
+                client: own_name(info),
                 session: None,
             })
         });
-        self.remember(spelling, &party);
-        self.remember(key, &party);
+        let spelled = Spelled {
+            caller: caller.clone(),
+            capabilities: capabilities.to_owned(),
+            info: info.map(ToOwned::to_owned),
+            party: Arc::clone(&party),
+        };
+        seen.spelled.keep(spelling, spelled, self.most);
+        seen.known.keep(key, Arc::clone(&party), self.most);
         Ok(party)
     }
 
-    fn find(&self, digest: &Digest) -> Option<Arc<Party>> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(party) = seen.young.get(digest) {
-            return Some(Arc::clone(party));
-        }
-        let party = seen.old.remove(digest)?;
-        seen.keep(*digest, &party, self.most);
-        Some(party)
-    }
-
-    fn remember(&self, digest: Digest, party: &Arc<Party>) {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).keep(digest, party, self.most);
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Seen {
-    fn keep(&mut self, digest: Digest, party: &Arc<Party>, most: usize) {
+/// Two generations: when the young one is full it becomes the old one, and the old one is forgotten.
+#[derive(Debug)]
+struct Generations<K, V> {
+    young: HashMap<K, V>,
+    old: HashMap<K, V>,
+}
+
+impl<K: Copy + Eq + Hash, V> Generations<K, V> {
+    /// What is remembered under a key; it is young again.
+    fn find(&mut self, key: &K, most: usize) -> Option<&V> {
+        if let Some(value) = self.old.remove(key) {
+            self.keep(*key, value, most);
+        }
+        self.young.get(key)
+    }
+
+    fn keep(&mut self, key: K, value: V, most: usize) {
         if self.young.len() >= most {
             self.old = std::mem::take(&mut self.young);
         }
-        self.young.insert(digest, Arc::clone(party));
+        self.young.insert(key, value);
     }
 }
 
-fn digest(domain: &'static str, caller: &Caller, capabilities: &[u8], info: Option<&[u8]>) -> Digest {
-    let mut hasher = Hasher::new(domain);
+impl<K, V> Default for Generations<K, V> {
+    fn default() -> Self {
+        Self { young: HashMap::new(), old: HashMap::new() }
+    }
+}
+
+fn digest(caller: &Caller, capabilities: &CanonicalJson, info: Option<&CanonicalJson>) -> Digest {
+    let mut hasher = Hasher::new("yesgate/party/1");
     hasher
         .field(caller.org.as_str().as_bytes())
         .field(caller.principal.as_str().as_bytes())
         .field(caller.client.as_str().as_bytes())
-        .field(capabilities);
+        .field(capabilities.as_bytes());
     if let Some(info) = info {
-        hasher.field(info);
+        hasher.field(info.as_bytes());
     }
     hasher.finish()
 }
@@ -147,7 +178,8 @@ mod tests {
             assert_ne!(of(&format!("user{n}")).key, key);
         }
         let seen = parties.seen.lock().unwrap();
-        assert!(seen.young.len() + seen.old.len() <= 4);
+        assert!(seen.known.young.len() + seen.known.old.len() <= 4);
+        assert!(seen.spelled.young.len() + seen.spelled.old.len() <= 4);
         drop(seen);
         assert_eq!(of("ann").key, key);
     }

@@ -35,10 +35,9 @@ use crate::board::{Board, Scope};
 use crate::cancel::Cancel;
 use crate::raw::{RawObject, raw};
 use crate::reply::Reply;
-use crate::session::client_id;
 use crate::stdio::lines::{LineError, Lines};
 use crate::stdio::writer::LineWriter;
-use crate::talk::Party;
+use crate::talk::{Party, client_id};
 use crate::wrap::Host;
 
 /// Serves one client until it goes, or until `shutdown`.

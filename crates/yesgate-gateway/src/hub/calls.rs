@@ -26,7 +26,7 @@ impl Hub {
                 None => no_such_server(),
             },
             Scope::All => {
-                let name = ask.params.as_deref().and_then(|params| member_text(params, "name"));
+                let name = ask.params.as_ref().and_then(|params| member_text(params.raw(), "name"));
                 let name = name.unwrap_or_default();
                 if OwnTool::is_one(&name) {
                     return self.own_call(ask).await;
@@ -72,7 +72,7 @@ impl Hub {
         let hearing = self.hearing(ask);
         self.set_link_level(&link, &hearing).await;
         let crossing = self.crossing(&link, &ask.party);
-        let params = crossing.params(&ask.message, ask.params.as_deref(), tool.map(|tool| ("name", tool)));
+        let params = crossing.params(ask.params.as_ref(), tool.map(|tool| ("name", tool)));
         let errand = Errand {
             caller: ask.party.caller.clone(),
             way: Arc::clone(&link.upstream),
