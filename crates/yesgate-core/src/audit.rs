@@ -102,6 +102,8 @@ pub enum AuditEvent {
         /// By whom.
         by: String,
     },
+    /// Whoever waited for the run waits no more; it goes on, and its result is kept.
+    CallerLeft,
     /// The stored result went to the agent.
     HandedOver,
     /// Somebody answered too late; nothing changed.

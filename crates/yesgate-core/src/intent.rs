@@ -260,6 +260,17 @@ impl Intent {
         self.awaited = Awaited::No;
     }
 
+    /// The caller waits no longer while it runs on: whoever repeats the call waits for this run, and the
+    /// answer is stored until somebody asks for it. Says whether it still runs.
+    pub fn leave_running(&mut self, now: Timestamp) -> bool {
+        let runs = self.state == State::Running;
+        if runs && self.awaited == Awaited::Yes {
+            self.awaited = Awaited::No;
+            self.note(AuditEvent::CallerLeft, now);
+        }
+        runs
+    }
+
     /// Admits that the answer of the one run is lost.
     ///
     /// # Errors

@@ -289,7 +289,7 @@ const TOP_KEYS: [&str; 11] = [
 ];
 const TIME_KEYS: [&str; 5] = ["token", "decide", "run", "hold", "cool_off"];
 const SERVE_KEYS: [&str; 6] = ["listen", "public_url", "hosts", "origins", "times", "limits"];
-const SERVE_TIME_KEYS: [&str; 6] = ["headers", "body", "idle", "call", "session", "drain"];
+const SERVE_TIME_KEYS: [&str; 7] = ["headers", "body", "idle", "call", "outcome", "session", "drain"];
 const SERVE_LIMIT_KEYS: [&str; 11] = [
     "connections",
     "connections_per_address",

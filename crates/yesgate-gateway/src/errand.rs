@@ -1,11 +1,12 @@
 //! One call on its way through the gate: for whom, over which way to the server, and who listens.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use yesgate_core::caller::Caller;
+use yesgate_core::id::IntentId;
 
 use crate::bridge::Crossing;
 use crate::cancel::Cancel;
@@ -26,6 +27,8 @@ pub struct Errand {
     pub hearing: Hearing,
     /// The caller's "never mind".
     pub cancel: Cancel,
+    /// What was begun for it.
+    pub(crate) begun: Begun,
     /// The client, where it may be of another era than the server.
     pub(crate) party: Option<(Arc<Party>, Option<LogLevel>)>,
 }
@@ -33,7 +36,7 @@ pub struct Errand {
 impl Errand {
     /// An errand of a host that speaks as its server does.
     pub fn of_host(caller: Caller, way: Arc<Upstream>, cancel: Cancel) -> Self {
-        Self { caller, way, hearing: Hearing::deaf(), cancel, party: None }
+        Self { caller, way, hearing: Hearing::deaf(), cancel, begun: Begun::default(), party: None }
     }
 
     /// The keys of `_meta` that steer the transport, as the server understands them.
@@ -42,6 +45,24 @@ impl Errand {
             (Some((party, log)), Some(server)) => Crossing { party, server, log: *log }.meta(transport),
             (Some(_), None) | (None, _) => transport.clone(),
         }
+    }
+}
+
+/// The run that was begun for a call, if one was: it goes to its end whether its caller stays or not. Clones
+/// tell the same.
+#[derive(Clone, Debug, Default)]
+pub struct Begun(Arc<OnceLock<IntentId>>);
+
+impl Begun {
+    /// A run leaves now.
+    pub(crate) fn note(&self, id: &IntentId) {
+        // One call begins one run.
+        self.0.get_or_init(|| id.clone());
+    }
+
+    /// The question whose run it is.
+    pub(crate) fn intent(&self) -> Option<&IntentId> {
+        self.0.get()
     }
 }
 

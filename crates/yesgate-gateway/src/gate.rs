@@ -6,6 +6,7 @@
 mod judging;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -78,8 +79,19 @@ pub struct Setting {
     pub reach: Assurance,
     /// How far a client's own name counts.
     pub naming: Naming,
+    /// How long things may take.
+    pub patience: Patience,
     /// Where calls are counted.
     pub metrics: Metrics,
+}
+
+/// How long things may take; `None`: as long as they do.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Patience {
+    /// The most that a caller can be kept waiting for a human.
+    pub caller: Option<Duration>,
+    /// The most that the answer to an approved call is waited for.
+    pub outcome: Option<Duration>,
 }
 
 /// How a client gets its name.
@@ -323,7 +335,9 @@ impl Gate {
             Claim::Run(permitted) => {
                 let mirrored = errand.way.mirrored(&permitted.call().binding);
                 let form = Form::Canonical { meta: errand.meta(&request.transport_meta), mirrored };
-                let execution = errand.way.execute(permitted, form, &errand.hearing, &errand.cancel).await;
+                errand.begun.note(id);
+                let running = errand.way.execute(permitted, form, &errand.hearing, &errand.cancel);
+                let execution = self.in_time(running).await;
                 self.settle(id, &execution, &errand.cancel).await;
                 self.outcome(execution, Some(id), &errand.cancel)
             }

@@ -9,6 +9,7 @@ mod hello;
 mod listening;
 mod lists;
 mod resources;
+mod timing;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -17,7 +18,6 @@ use std::time::Duration;
 use http::HeaderMap;
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::time::timeout;
 use tracing::Instrument as _;
 use yesgate_core::policy::Policy;
 use yesgate_ledger::Ledger;
@@ -25,9 +25,9 @@ use yesgate_ledger::Ledger;
 use crate::board::{Ask, Board, Listening, Scope, Wanted};
 use crate::bridge::{self, Crossing};
 use crate::era::Era;
+use crate::errand::Begun;
 use crate::hearing::{Hearing, LogLevel};
 use crate::metrics::Metrics;
-use crate::metrics::labels::{Front, MethodClass, Outcome};
 use crate::raw::{Params, RawObject, member_text};
 use crate::reply::Reply;
 use crate::server::link::Link;
@@ -150,38 +150,12 @@ impl Hub {
         }
     }
 
-    /// Answers within the time that a request may take, and counts it.
-    async fn timed(&self, ask: Ask) -> Reply {
-        let front = match ask.party.era {
-            Era::Modern => Front::Modern,
-            Era::Legacy => Front::Legacy,
-        };
-        let counted = self.metrics.request(front, MethodClass::of(&ask.method));
-        match timeout(self.longest, self.answer(&ask)).await {
-            Ok(reply) => {
-                counted.end(match &reply {
-                    Reply::Result(_) | Reply::Relayed => Outcome::Answered,
-                    Reply::Error(_) => Outcome::Failed,
-                    Reply::Silent => Outcome::Cancelled,
-                });
-                reply
-            }
-            Err(_) => {
-                ask.cancel.fire();
-                counted.end(Outcome::Failed);
-                let words =
-                    format!("The request took longer than {} s and was given up.", self.longest.as_secs());
-                Reply::error(-32603, &words, None)
-            }
-        }
-    }
-
-    async fn answer(&self, ask: &Ask) -> Reply {
+    async fn answer(&self, ask: &Ask, begun: &Begun) -> Reply {
         match ask.method.as_str() {
             "initialize" => self.initialize(ask).await,
             "server/discover" => self.discover(ask).await,
             "tools/list" => self.tools(ask).await,
-            "tools/call" => self.call(ask).await,
+            "tools/call" => self.call(ask, begun).await,
             "prompts/list" | "resources/list" | "resources/templates/list" => self.list(ask).await,
             "prompts/get" => self.named(ask, "name").await,
             "completion/complete" => self.complete(ask).await,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use yesgate_core::held::held_payload;
 use yesgate_core::id::IntentId;
 use yesgate_core::intent::{
@@ -22,6 +22,16 @@ use crate::reply::{IsError, Reply};
 use crate::upstream::{Execution, Form, NotSent};
 
 impl Gate {
+    /// Waits for the end of a run, but not for ever: one that hangs is given up, and its outcome is unknown.
+    pub(crate) async fn in_time(&self, running: impl Future<Output = Execution>) -> Execution {
+        match self.setting.patience.outcome {
+            Some(longest) => timeout(longest, running)
+                .await
+                .unwrap_or(Execution::Lost("the server did not answer in time")),
+            None => running.await,
+        }
+    }
+
     /// Writes down how a run ended. The call has left: whatever happens here, it is not sent again.
     pub(crate) async fn settle(&self, id: &IntentId, execution: &Execution, cancel: &Cancel) {
         let (done, stored) = match execution {
@@ -96,7 +106,8 @@ impl Gate {
     /// Waits for a human's answer and its outcome, as long as a client may be kept waiting.
     pub(crate) async fn wait(&self, id: &IntentId, cancel: &Cancel) -> Reply {
         let mut changes = self.ledger.changes();
-        let deadline = Instant::now() + self.policy().hold().unsigned_abs();
+        let hold = self.policy().hold().unsigned_abs();
+        let deadline = Instant::now() + self.setting.patience.caller.map_or(hold, |most| hold.min(most));
         loop {
             let intent = match self.present(id).await {
                 Ok(Some(intent)) => intent,
@@ -293,7 +304,8 @@ impl Gate {
             let never = Cancel::new();
             let mirrored = way.mirrored(&permitted.call().binding);
             let form = Form::Canonical { meta: own_meta(&way), mirrored };
-            let execution = way.execute(permitted, form, &Hearing::deaf(), &never).await;
+            let hearing = Hearing::deaf();
+            let execution = self.in_time(way.execute(permitted, form, &hearing, &never)).await;
             self.settle(&id, &execution, &never).await;
         }
     }

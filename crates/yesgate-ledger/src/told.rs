@@ -65,6 +65,7 @@ impl Told {
             | AuditEvent::Superseded { .. }
             | AuditEvent::Voided { .. }
             | AuditEvent::Cancelled { .. }
+            | AuditEvent::CallerLeft
             | AuditEvent::HandedOver
             | AuditEvent::LateAnswer { .. }
             | AuditEvent::Refused { .. }
@@ -106,7 +107,10 @@ fn step(event: &AuditEvent) -> Result<Option<Event>, Impossible> {
         AuditEvent::Superseded { .. } => Ok(Some(Event::Supersede)),
         AuditEvent::Voided { .. } => Ok(Some(Event::Void)),
         AuditEvent::Cancelled { .. } => Ok(Some(Event::Cancel)),
-        AuditEvent::TokenIssued | AuditEvent::HandedOver | AuditEvent::LateAnswer { .. } => Ok(None),
+        AuditEvent::TokenIssued
+        | AuditEvent::CallerLeft
+        | AuditEvent::HandedOver
+        | AuditEvent::LateAnswer { .. } => Ok(None),
         // These belong to no intent, or only to its beginning.
         AuditEvent::Opened { .. }
         | AuditEvent::Refused { .. }

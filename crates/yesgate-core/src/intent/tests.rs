@@ -173,6 +173,21 @@ fn a_released_result_is_handed_over_once() {
     assert_eq!(with_token(&mut intent, 6), "consent_token_invalid");
 }
 
+/// X3: a caller that leaves while its call runs finds the result when it comes back, once.
+#[test]
+fn a_run_whose_caller_left_is_waited_for_and_its_result_is_kept() {
+    let mut intent = pending();
+    assert_eq!(with_token(&mut intent, 1), "run");
+    assert_eq!(with_token(&mut intent, 2), "consent_token_invalid");
+    assert!(intent.leave_running(t(3)));
+    assert!(intent.leave_running(t(4)));
+    assert_eq!(with_token(&mut intent, 5), "wait");
+    intent.finish(DoneKind::Ok, Some(result()), t(6)).unwrap();
+    assert!(!intent.leave_running(t(7)));
+    assert_eq!(with_token(&mut intent, 8), "replay");
+    assert_eq!(with_token(&mut intent, 9), "consent_token_invalid");
+}
+
 #[test]
 fn a_yes_must_be_used_within_its_own_time() {
     assert_eq!(code(approved(100).claim(&runner(&boot(), Awaited::No), t(159))), "run");

@@ -9,7 +9,7 @@ use yesgate_core::intent::ResultKind;
 use super::{Hub, no_such_server, unreachable};
 use crate::board::{Ask, Scope};
 use crate::bridge;
-use crate::errand::{Errand, Incoming, Pass};
+use crate::errand::{Begun, Errand, Incoming, Pass};
 use crate::own_tools::OwnTool;
 use crate::raw::{RawObject, member_text};
 use crate::reply::Reply;
@@ -19,20 +19,20 @@ use crate::upstream::web::is_mirrored;
 
 impl Hub {
     /// Answers one `tools/call`.
-    pub(super) async fn call(&self, ask: &Ask) -> Reply {
+    pub(super) async fn call(&self, ask: &Ask, begun: &Begun) -> Reply {
         match &ask.scope {
             Scope::One(_) => match self.server(&ask.scope) {
-                Some(server) => self.call_of(&server, ask, None).await,
+                Some(server) => self.call_of(&server, ask, None, begun).await,
                 None => no_such_server(),
             },
             Scope::All => {
                 let name = ask.params.as_ref().and_then(|params| member_text(params.raw(), "name"));
                 let name = name.unwrap_or_default();
                 if OwnTool::is_one(&name) {
-                    return self.own_call(ask).await;
+                    return self.own_call(ask, begun).await;
                 }
                 match self.split(&name) {
-                    Some((server, name)) => self.call_of(&server, ask, Some(&name)).await,
+                    Some((server, name)) => self.call_of(&server, ask, Some(&name), begun).await,
                     None => Reply::error(
                         -32602,
                         "The call was refused and nothing ran: there is no such tool.",
@@ -44,7 +44,7 @@ impl Hub {
     }
 
     /// One of the gateway's own tools, at the server that the held call is meant for.
-    async fn own_call(&self, ask: &Ask) -> Reply {
+    async fn own_call(&self, ask: &Ask, begun: &Begun) -> Reply {
         let arguments = ask.fields().and_then(|fields| fields.get("arguments").and_then(RawObject::parse));
         let id = arguments.and_then(|arguments| arguments.text("intent_id"));
         let id = id.and_then(|id| id.parse::<IntentId>().ok());
@@ -59,12 +59,12 @@ impl Hub {
         });
         // Whoever names nothing that exists is told so by any gate.
         match meant.or_else(|| servers.first().cloned()) {
-            Some(server) => self.call_of(&server, ask, None).await,
+            Some(server) => self.call_of(&server, ask, None, begun).await,
             None => no_such_server(),
         }
     }
 
-    async fn call_of(&self, server: &Arc<Server>, ask: &Ask, tool: Option<&str>) -> Reply {
+    async fn call_of(&self, server: &Arc<Server>, ask: &Ask, tool: Option<&str>, begun: &Begun) -> Reply {
         let link = match self.link(server, &ask.party).await {
             Ok(link) => link,
             Err(error) => return unreachable(&error),
@@ -78,6 +78,7 @@ impl Hub {
             way: Arc::clone(&link.upstream),
             hearing,
             cancel: ask.cancel.clone(),
+            begun: begun.clone(),
             party: Some((Arc::clone(&ask.party), crossing.log)),
         };
         let pass = Pass::Params { params, mirrored: mirrored(ask) };

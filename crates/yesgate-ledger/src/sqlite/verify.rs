@@ -126,6 +126,7 @@ impl Trail {
             | AuditEvent::Superseded { .. }
             | AuditEvent::Voided { .. }
             | AuditEvent::Cancelled { .. }
+            | AuditEvent::CallerLeft
             | AuditEvent::HandedOver
             | AuditEvent::LateAnswer { .. }
             | AuditEvent::Refused { .. } => {}

@@ -295,6 +295,7 @@ impl Batch<'_> {
             | AuditEvent::Superseded { .. }
             | AuditEvent::Voided { .. }
             | AuditEvent::Cancelled { .. }
+            | AuditEvent::CallerLeft
             | AuditEvent::HandedOver
             | AuditEvent::LateAnswer { .. }
             | AuditEvent::Refused { .. } => Ok(()),

@@ -16,7 +16,7 @@ use yesgate_core::intent::Asker;
 use yesgate_core::policy::Config;
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_gateway::child::{ChildSpec, guard};
-use yesgate_gateway::gate::{Gate, GatedServer, Naming, Setting};
+use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting};
 use yesgate_gateway::metrics::Metrics;
 use yesgate_gateway::stdio::host;
 use yesgate_gateway::wrap::{Host, wrap};
@@ -46,6 +46,7 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
         reach: REACH,
         naming: Naming::BySelf,
+        patience: Patience::default(),
         metrics: Metrics::new(),
     };
     let observer = Arc::new(Writer::new(&settings.home, &server.name, &args.command, args.untrusted));

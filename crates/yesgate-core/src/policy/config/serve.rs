@@ -41,8 +41,10 @@ pub struct ServeTimes {
     pub body: Duration,
     /// How long a connection waits for its next request.
     pub idle: Duration,
-    /// The longest that a call which was passed on may take.
+    /// The longest that a caller is kept waiting for a call which was passed on.
     pub call: Duration,
+    /// The longest that the answer to an approved call is waited for, with its caller or without.
+    pub outcome: Duration,
     /// How long a session lives without a request.
     pub session: Duration,
     /// How long requests under way may take after we were told to end.
@@ -125,6 +127,7 @@ impl ServeTimes {
             body: time("body", default.body)?,
             idle: time("idle", default.idle)?,
             call: time("call", default.call)?,
+            outcome: time("outcome", default.outcome)?,
             session: time("session", default.session)?,
             drain: time("drain", default.drain)?,
         })
@@ -138,6 +141,7 @@ impl Default for ServeTimes {
             body: Duration::from_secs(30),
             idle: Duration::from_secs(75),
             call: Duration::from_mins(10),
+            outcome: Duration::from_hours(1),
             session: Duration::from_mins(30),
             drain: Duration::from_secs(30),
         }

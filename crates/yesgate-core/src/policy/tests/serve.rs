@@ -36,7 +36,7 @@ fn the_gateway_knows_its_names() {
 #[test]
 fn times_and_limits_are_read_in_their_units() {
     let config = Config::parse(
-        "[serve.times]\nheaders = \"1s\"\nbody = \"2s\"\nidle = \"3s\"\ncall = \"4m\"\nsession = \"5h\"\ndrain = \"6s\"\n[telemetry]\notlp = \"https://otel.example:4318/v1\"\nmetrics = false",
+        "[serve.times]\nheaders = \"1s\"\nbody = \"2s\"\nidle = \"3s\"\ncall = \"4m\"\noutcome = \"7h\"\nsession = \"5h\"\ndrain = \"6s\"\n[telemetry]\notlp = \"https://otel.example:4318/v1\"\nmetrics = false",
     )
     .unwrap();
     let seconds = Duration::from_secs;
@@ -45,6 +45,7 @@ fn times_and_limits_are_read_in_their_units() {
         body: seconds(2),
         idle: seconds(3),
         call: seconds(240),
+        outcome: seconds(25_200),
         session: seconds(18_000),
         drain: seconds(6),
     };

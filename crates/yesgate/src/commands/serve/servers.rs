@@ -20,7 +20,7 @@ use yesgate_core::switch::OperatorSwitch;
 use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::era::Era;
 use yesgate_gateway::fetch::{FetchLimits, HttpClient};
-use yesgate_gateway::gate::{Gate, GatedServer, Naming, Setting};
+use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting};
 use yesgate_gateway::metrics::Metrics;
 use yesgate_gateway::server::{Place, Server, ServerSpec};
 use yesgate_gateway::trace::Tracing;
@@ -40,6 +40,7 @@ pub(super) struct Workshop {
     ledger: Ledger,
     boot: BootId,
     naming: Naming,
+    patience: Patience,
     metrics: Metrics,
     tracing: Tracing,
     client: HttpClient,
@@ -58,8 +59,10 @@ impl Workshop {
         tracing: Tracing,
     ) -> anyhow::Result<Self> {
         let serve = &settings.config.serve;
+        let outcome = serve.times.call.max(serve.times.outcome);
         let limits = FetchLimits {
-            answer: serve.times.call,
+            // A request that its caller waits for ends before; a run that nobody waits for may go on.
+            answer: outcome,
             answer_bytes: serve.limits.answer,
             event_bytes: serve.limits.answer,
             ..FetchLimits::default()
@@ -69,6 +72,11 @@ impl Workshop {
             ledger,
             boot,
             naming,
+            patience: Patience {
+                // It is answered before its time is over.
+                caller: Some(serve.times.call * 9 / 10),
+                outcome: Some(outcome),
+            },
             metrics: Metrics::new(),
             tracing,
             client: HttpClient::new(limits)?,
@@ -120,6 +128,7 @@ impl Workshop {
             switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
             reach: REACH,
             naming: self.naming,
+            patience: self.patience,
             metrics: self.metrics.clone(),
         };
         let gated = GatedServer { name: name.clone(), identity, trust };

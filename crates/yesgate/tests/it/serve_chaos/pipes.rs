@@ -23,7 +23,7 @@ async fn a_gated_call_on_stdio_is_sent_once_whatever_the_server_answers() {
     for (name, flags, _) in &cases {
         toml.push_str(&stage.child(name, flags));
     }
-    let stage = stage.config(&format!("{toml}[serve.times]\ncall = \"2s\"\n"));
+    let stage = stage.config(&format!("{toml}[serve.times]\ncall = \"2s\"\noutcome = \"3s\"\n"));
     let mut gateway = stage.start();
     for (name, _, expected) in &cases {
         let host = gateway.server(name);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use yesgate_testkit::{Misbehaviour, MockEras, On, refusal, text};
+use yesgate_testkit::{Misbehaviour, MockEras, On, intent_id, refusal, text};
 
 use super::Fate::{NotSent, Ok, ToolError, Unknown};
 use super::{Fate, Play, fate, hold, is_ok, wait_for_server};
@@ -87,7 +87,7 @@ async fn a_gated_call_over_http_is_sent_once_whatever_the_server_answers() {
 #[tokio::test]
 async fn a_gated_call_over_http_that_is_not_answered_in_time_is_unknown() {
     for eras in [MockEras::Modern, MockEras::Legacy] {
-        let play = Play::new(eras, "[serve.times]\ncall = \"2s\"\n");
+        let play = Play::new(eras, "[serve.times]\ncall = \"2s\"\noutcome = \"3s\"\n");
         let mut under_way = Vec::new();
         for how in slow() {
             let host = play.gateway.server("web");
@@ -105,7 +105,8 @@ async fn a_gated_call_over_http_that_is_not_answered_in_time_is_unknown() {
         let gated = under_way.len();
         for (held, call) in under_way {
             let answer = call.await.unwrap();
-            assert!(!is_ok(&answer), "{answer:#}");
+            assert_eq!(refusal(&answer), "execution_in_progress", "{answer:#}");
+            assert_eq!(intent_id(&answer), held.intent);
             fate(&play.stage, &held.intent, Unknown).await;
             let again = host.call("delete_note", held.arguments).await;
             assert_eq!(refusal(&again), "execution_unknown");
