@@ -95,7 +95,7 @@ pub(crate) fn answer(method: &str, answer: Answer, server: Era, client: Era) -> 
 }
 
 /// A result with what every modern result has.
-fn complete(method: &str, json: &Bytes) -> Bytes {
+pub(crate) fn complete(method: &str, json: &Bytes) -> Bytes {
     let Ok(mut fields) = serde_json::from_slice::<RawObject>(json) else { return json.clone() };
     let mut whole = RawObject::default();
     if fields.get("resultType").is_none() {

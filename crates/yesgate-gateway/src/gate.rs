@@ -146,7 +146,7 @@ impl Gate {
         *self.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
     }
 
-    /// Answers one `tools/call`: the spine.
+    /// Answers one `tools/call`, in the words of the caller's era.
     pub async fn handle(self: &Arc<Self>, errand: &Errand, incoming: Incoming<'_>) -> Reply {
         let mut request = match CallRequest::parse(incoming.message) {
             Ok(request) => request,
@@ -155,6 +155,20 @@ impl Gate {
         if let Some(name) = incoming.tool {
             name.clone_into(&mut request.name);
         }
+        let era = match &errand.party {
+            Some((party, _)) => party.era,
+            None => Era::of_meta(&request.transport_meta),
+        };
+        self.answer(errand, request, incoming).await.in_era(era)
+    }
+
+    /// The spine.
+    async fn answer(
+        self: &Arc<Self>,
+        errand: &Errand,
+        request: CallRequest,
+        incoming: Incoming<'_>,
+    ) -> Reply {
         let errand = &self.named_by_meta(errand, &request);
         let caller = &errand.caller;
         if errand.party.is_none() && Era::of_meta(&request.transport_meta) == Era::Modern {

@@ -6,6 +6,8 @@ use serde_json::{Map, Value, json};
 use yesgate_core::intent::{ResultKind, StoredResult};
 use yesgate_core::refusal::{Refusal, WireForm};
 
+use crate::bridge;
+use crate::era::Era;
 use crate::upstream::Answer;
 
 /// The answer to one request.
@@ -16,6 +18,8 @@ pub enum Reply {
     Relayed,
     /// A result, as JSON text.
     Result(Bytes),
+    /// A result of the gateway's own, as JSON text: it has yet to be put into the words of the caller's era.
+    Own(Bytes),
     /// An error, as the JSON text of the `error` member.
     Error(Bytes),
     /// The caller gave up: no answer is due.
@@ -52,15 +56,22 @@ impl Reply {
     pub fn tool_result(payload: Map<String, Value>, is_error: IsError) -> Self {
         let payload = Value::Object(payload);
         let mut result = json!({
-            // Clients of 2026-07-28 demand it, older ones ignore it.
-            "resultType": "complete",
             "content": [{"type": "text", "text": payload.to_string()}],
             "structuredContent": payload,
         });
         if let (IsError::Yes, Some(result)) = (is_error, result.as_object_mut()) {
             result.insert("isError".into(), true.into());
         }
-        Self::Result(result.to_string().into())
+        Self::Own(result.to_string().into())
+    }
+
+    /// The same in the words of the caller's era: each modern result has a type, and no other one has.
+    pub fn in_era(self, era: Era) -> Self {
+        match (self, era) {
+            (Self::Own(json), Era::Modern) => Self::Result(bridge::complete("tools/call", &json)),
+            (Self::Own(json), Era::Legacy) => Self::Result(json),
+            (reply @ (Self::Relayed | Self::Result(_) | Self::Error(_) | Self::Silent), _) => reply,
+        }
     }
 
     /// What a server answered.
@@ -84,7 +95,7 @@ impl Reply {
     pub fn into_parts(self, id: &RawValue) -> Option<[Bytes; 3]> {
         let (member, value) = match self {
             Self::Relayed | Self::Silent => return None,
-            Self::Result(result) => ("result", result),
+            Self::Result(result) | Self::Own(result) => ("result", result),
             Self::Error(error) => ("error", error),
         };
         let head = format!(r#"{{"jsonrpc":"2.0","id":{},"{member}":"#, id.get());

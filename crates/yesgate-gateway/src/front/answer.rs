@@ -93,7 +93,7 @@ pub(crate) fn modern_status(reply: &Reply, stage: Stage) -> StatusCode {
         code: i64,
     }
     match reply {
-        Reply::Relayed | Reply::Result(_) | Reply::Silent => StatusCode::OK,
+        Reply::Relayed | Reply::Own(_) | Reply::Result(_) | Reply::Silent => StatusCode::OK,
         Reply::Error(error) => match (serde_json::from_slice(error).map(|error: Error| error.code), stage) {
             (Ok(-32022..=-32020), _) | (Ok(-32602), Stage::Read) => StatusCode::BAD_REQUEST,
             (Ok(-32601), _) => StatusCode::NOT_FOUND,

@@ -106,7 +106,7 @@ pub(crate) async fn welcome(mut exchange: Exchange, revision: Revision) -> Reply
     match reply {
         Reply::Result(result) => agreed(&result, revision)
             .map_or_else(|| Reply::error(-32603, "the answer was no object", None), Reply::Result),
-        reply @ (Reply::Relayed | Reply::Error(_) | Reply::Silent) => reply,
+        reply @ (Reply::Own(_) | Reply::Relayed | Reply::Error(_) | Reply::Silent) => reply,
     }
 }
 

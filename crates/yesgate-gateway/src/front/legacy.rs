@@ -177,7 +177,7 @@ impl HttpFront {
             self.desk.legacy_exchange(scope.clone(), &party, revision, body, request, Cancel::new());
         let result = match welcome(exchange, revision).await {
             Reply::Result(result) => result,
-            reply @ (Reply::Relayed | Reply::Error(_) | Reply::Silent) => {
+            reply @ (Reply::Own(_) | Reply::Relayed | Reply::Error(_) | Reply::Silent) => {
                 return answer::reply(StatusCode::OK, reply, request.id);
             }
         };

@@ -33,6 +33,6 @@ pub(crate) fn answer(reply: Reply, id: &RawValue) -> Option<[Bytes; 3]> {
     match reply {
         // No server speaks to this client by itself: whoever says so is mistaken, and the client must not wait.
         Reply::Relayed => Reply::error(-32603, "the answer was lost", None).into_parts(id),
-        reply @ (Reply::Result(_) | Reply::Error(_) | Reply::Silent) => reply.into_parts(id),
+        reply @ (Reply::Result(_) | Reply::Own(_) | Reply::Error(_) | Reply::Silent) => reply.into_parts(id),
     }
 }

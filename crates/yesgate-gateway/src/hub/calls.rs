@@ -91,6 +91,8 @@ impl Hub {
             Reply::answer(bridge::answer(&ask.method, Answer { kind, json }, link.era, ask.party.era))
         };
         match reply {
+            // What is our own is in the words of the client's era by now.
+            reply @ Reply::Own(_) => reply,
             Reply::Result(json) => cross(ResultKind::Result, json),
             Reply::Error(json) => cross(ResultKind::Error, json),
             reply @ (Reply::Relayed | Reply::Silent) => reply,

@@ -37,7 +37,7 @@ impl Hub {
         let mut answering = pin!(self.answer(&ask, &begun));
         let reply = match timeout(self.longest, &mut answering).await {
             Ok(reply) => reply,
-            Err(_) => match self.leave_running(&begun).await {
+            Err(_) => match self.leave_running(&begun, ask.party.era).await {
                 Left::Running(reply) => reply,
                 Left::Ended => answering.await,
                 Left::Nothing => {
@@ -49,7 +49,7 @@ impl Hub {
             },
         };
         counted.end(match &reply {
-            Reply::Result(_) | Reply::Relayed => Outcome::Answered,
+            Reply::Result(_) | Reply::Own(_) | Reply::Relayed => Outcome::Answered,
             Reply::Error(_) => Outcome::Failed,
             Reply::Silent => Outcome::Cancelled,
         });
@@ -57,7 +57,7 @@ impl Hub {
     }
 
     /// Leaves the run that was begun for a request to itself.
-    async fn leave_running(&self, begun: &Begun) -> Left {
+    async fn leave_running(&self, begun: &Begun, era: Era) -> Left {
         let Some(id) = begun.intent() else { return Left::Nothing };
         match self.ledger.update(id, |intent, now| intent.leave_running(now)).await {
             Ok(Some(true)) => {}
@@ -70,6 +70,6 @@ impl Hub {
         // One policy is in force at all gates.
         let policy = self.servers().first().map(|server| server.gate.policy());
         let form = policy.map_or(refusal.why.wire_form(), |policy| policy.wire_form(&refusal.why));
-        Left::Running(Reply::refuse(&refusal, form))
+        Left::Running(Reply::refuse(&refusal, form).in_era(era))
     }
 }

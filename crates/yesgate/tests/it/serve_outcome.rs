@@ -21,7 +21,7 @@ impl Play {
     fn new(eras: MockEras, further: &str) -> Self {
         let server = MockHttp::start(eras);
         let stage = ServeStage::new(env!("CARGO_BIN_EXE_yesgate"));
-        let toml = format!("{}{further}", stage.web("web", &server));
+        let toml = format!("{further}{}", stage.web("web", &server));
         let stage = stage.config(&toml);
         let gateway = stage.start();
         Self { stage, gateway, server }
@@ -97,4 +97,30 @@ async fn a_caller_that_cannot_be_kept_waiting_for_a_human_is_told_in_time() {
     let ran = host.call("delete_note", json!({"id": "a"})).await;
     assert_eq!(structured(&ran)["deleted"], "a");
     play.finish(1);
+}
+
+/// X10: what the gateway itself answers is in the words of the caller's era, whatever the server's: each modern
+/// result has a type, and no other one has.
+#[tokio::test]
+async fn the_gateways_own_results_are_in_the_words_of_the_callers_era() {
+    for eras in ERAS {
+        let play = Play::new(eras, "profile = \"handshake\"\ntoken_errors = \"tool_result\"\n");
+        let modern = play.gateway.server("web");
+        let mut legacy = play.gateway.server("web");
+        legacy.initialize().await;
+        for (host, kind) in [(&modern, Some("complete")), (&legacy, None)] {
+            let held = host.call("delete_note", json!({"id": "a"})).await;
+            let intent = json!({"intent_id": intent_id(&held)});
+            let status = host.call("yesgate_status", intent.clone()).await;
+            let unknown = host.call("delete_note", json!({"id": "a", "confirm_token": "pbc_none"})).await;
+            assert_eq!(refusal(&unknown), "consent_token_invalid");
+            let ran = host.call("yesgate_approve", intent.clone()).await;
+            assert_eq!(structured(&ran)["deleted"], "a", "{ran:#}");
+            let late = host.call("yesgate_reject", intent).await;
+            for answer in [held, status, unknown, ran, late] {
+                assert_eq!(answer["result"]["resultType"].as_str(), kind, "{eras:?}: {answer:#}");
+            }
+        }
+        play.finish(2);
+    }
 }

@@ -59,7 +59,9 @@ impl PipeFront {
                     opening.keep();
                     *front.stage() = Stage::Open(Arc::new(PipeSession { party, voice, revision }));
                 }
-                Reply::Relayed | Reply::Error(_) | Reply::Silent => *front.stage() = Stage::Before,
+                Reply::Own(_) | Reply::Relayed | Reply::Error(_) | Reply::Silent => {
+                    *front.stage() = Stage::Before
+                }
             }
             front.answer(reply, &id);
         };
