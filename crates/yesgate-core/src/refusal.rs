@@ -18,7 +18,7 @@ pub struct Refusal {
     pub why: Why,
     /// The question it belongs to, where there is one.
     pub intent: Option<IntentId>,
-    /// Next steps that the rule declares.
+    /// Next steps that the rule declares, and what else is known.
     pub next: Map<String, Value>,
 }
 
@@ -136,6 +136,13 @@ impl Refusal {
     #[must_use]
     pub fn about(mut self, intent: &IntentId) -> Self {
         self.intent = Some(intent.clone());
+        self
+    }
+
+    /// Adds what is known of the cause, in our own words.
+    #[must_use]
+    pub fn because(mut self, reason: &str) -> Self {
+        self.next.insert("reason".into(), reason.into());
         self
     }
 

@@ -34,7 +34,7 @@ use crate::server::link::Link;
 use crate::server::{Health, Server, ServerWays, Unreachable};
 use crate::talk::{Boxed, Notice, Party, PartyKey};
 use crate::trace::{Tracing, remote_parent};
-use crate::upstream::{Execution, NotSent, Outgoing};
+use crate::upstream::{Execution, NotSent, Outgoing, TOO_LONG};
 
 /// All servers, as the fronts see them.
 #[derive(Debug)]
@@ -236,6 +236,7 @@ impl Hub {
                 execution @ (Execution::Relayed
                 | Execution::Answered(_)
                 | Execution::NotSent(_)
+                | Execution::TooLong
                 | Execution::Lost(_)) => {
                     reply = Some(self.reply(ask, &link, execution));
                     break;
@@ -277,6 +278,7 @@ impl Hub {
             Execution::NotSent(why) => {
                 Reply::error(-32603, &format!("The request was not sent: {why}."), None)
             }
+            Execution::TooLong => Reply::error(-32603, TOO_LONG, None),
             Execution::Lost(why) => Reply::error(-32603, &format!("There is no answer: {why}."), None),
             Execution::Relayed => Reply::Relayed,
         }

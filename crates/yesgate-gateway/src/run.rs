@@ -19,7 +19,7 @@ use crate::errand::{Ways, own_meta};
 use crate::gate::Gate;
 use crate::hearing::Hearing;
 use crate::reply::{IsError, Reply};
-use crate::upstream::{Execution, Form, NotSent};
+use crate::upstream::{Execution, Form, NotSent, TOO_LONG};
 
 impl Gate {
     /// Waits for the end of a run, but not for ever: one that hangs is given up, and its outcome is unknown.
@@ -40,6 +40,7 @@ impl Gate {
                 (done_kind(&stored), Some(stored))
             }
             Execution::NotSent(_) => (DoneKind::NotSent, None),
+            Execution::TooLong => return self.lose(id, "the answer was larger than allowed").await,
             Execution::Lost(why) => return self.lose(id, why).await,
             Execution::Relayed => return,
         };
@@ -92,15 +93,21 @@ impl Gate {
                     Some(data),
                 )
             }
-            Execution::Lost(_) => {
-                let refusal = Refusal::from(Why::ExecutionUnknown);
-                let refusal = match id {
-                    Some(id) => refusal.about(id),
-                    None => refusal,
-                };
-                self.refusal(&refusal)
-            }
+            Execution::TooLong => match id {
+                Some(id) => self.unknown(TOO_LONG, Some(id)),
+                None => Reply::error(-32603, TOO_LONG, None),
+            },
+            Execution::Lost(why) => self.unknown(why, id),
         }
+    }
+
+    /// The call left, and how it ended is not known, because of this.
+    fn unknown(&self, why: &str, id: Option<&IntentId>) -> Reply {
+        let refusal = Refusal::from(Why::ExecutionUnknown).because(why);
+        self.refusal(&match id {
+            Some(id) => refusal.about(id),
+            None => refusal,
+        })
     }
 
     /// Waits for a human's answer and its outcome, as long as a client may be kept waiting.

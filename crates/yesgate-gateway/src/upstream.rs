@@ -82,6 +82,8 @@ pub enum Execution {
     Answered(Answer),
     /// We know that it did not run.
     NotSent(NotSent),
+    /// The server answered, and the answer was too large to be taken: it ran, and how it ended is not known.
+    TooLong,
     /// It left, and the answer is lost.
     Lost(&'static str),
 }
@@ -294,7 +296,7 @@ impl Upstream {
             Outgoing { method, params: &params.into(), name: None, mirrored: &HeaderMap::default() };
         match self.converse(outgoing, &Hearing::deaf(), &Cancel::new()).await {
             Execution::Answered(answer) => Ok(answer),
-            Execution::Relayed | Execution::NotSent(_) | Execution::Lost(_) => Err(Down),
+            Execution::Relayed | Execution::NotSent(_) | Execution::TooLong | Execution::Lost(_) => Err(Down),
         }
     }
 
@@ -350,7 +352,7 @@ impl Upstream {
                         }
                     }
                     Step::Withdrawn { id } => asked.withdraw(&id),
-                    done @ (Step::Answer(_) | Step::Lost(_) | Step::Unsent(_)) => break done,
+                    done @ (Step::Answer(_) | Step::TooLong | Step::Lost(_) | Step::Unsent(_)) => break done,
                 },
                 answer = asked.answered() => self.respond(answer).await,
                 () = cancel.fired() => {
@@ -364,6 +366,7 @@ impl Upstream {
         };
         match step {
             Step::Answer(answer) => Execution::Answered(answer),
+            Step::TooLong => Execution::TooLong,
             Step::Lost(why) => Execution::Lost(why),
             Step::Unsent(why) => Execution::NotSent(why),
             Step::Notice(_) | Step::Request { .. } | Step::Withdrawn { .. } => Execution::Lost(CANCELLED),
@@ -379,7 +382,7 @@ impl Upstream {
 }
 
 /// What is said in place of an answer that was too long.
-pub const TOO_LONG: &str = "The server answered, but its answer was larger than 4 MiB and was dropped.";
+pub const TOO_LONG: &str = "The server answered, but its answer was larger than allowed and was dropped.";
 
 /// How long a server may take to answer a call that was cancelled. It owes no answer at all, so that
 /// without an end to the wait such a call would run for ever.
@@ -394,7 +397,7 @@ const CANCELLED: &str = "the caller cancelled it, and the server did not answer"
 async fn last_word(exchange: &mut Exchange) -> Step {
     loop {
         match exchange.next().await {
-            done @ (Step::Answer(_) | Step::Lost(_) | Step::Unsent(_)) => return done,
+            done @ (Step::Answer(_) | Step::TooLong | Step::Lost(_) | Step::Unsent(_)) => return done,
             Step::Notice(_) | Step::Request { .. } | Step::Withdrawn { .. } => {}
         }
     }

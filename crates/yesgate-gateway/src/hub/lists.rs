@@ -91,7 +91,10 @@ impl Hub {
         };
         let answer = match self.pass_over(&link, ask, None).await {
             Execution::Answered(answer) => answer,
-            execution @ (Execution::Relayed | Execution::NotSent(_) | Execution::Lost(_)) => {
+            execution @ (Execution::Relayed
+            | Execution::NotSent(_)
+            | Execution::TooLong
+            | Execution::Lost(_)) => {
                 return self.reply(ask, &link, execution);
             }
         };

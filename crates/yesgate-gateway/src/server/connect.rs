@@ -26,7 +26,7 @@ use crate::talk::Party;
 use crate::upstream::exchange::Step;
 use crate::upstream::pipe::Pipe;
 use crate::upstream::web::{Web, WebPlace};
-use crate::upstream::{Answer, Execution, NotSent, Outgoing, Upstream};
+use crate::upstream::{Answer, Execution, NotSent, Outgoing, TOO_LONG, Upstream};
 
 /// Makes a link for a client, in the first of these eras that the server speaks.
 pub(super) async fn connect(server: &Arc<Server>, party: &Arc<Party>, order: &[Era]) -> Result<Link, NoLink> {
@@ -254,6 +254,7 @@ async fn ask(upstream: &Upstream, method: &str, params: &Bytes) -> Result<Answer
             Err(NoHello::Refused(why.to_string()))
         }
         Execution::NotSent(why) => Err(NoHello::Unreachable(why.to_string())),
+        Execution::TooLong => Err(NoHello::Unreachable(TOO_LONG.to_owned())),
         Execution::Lost(why) => Err(NoHello::Unreachable(why.to_owned())),
         Execution::Relayed => Err(NoHello::Unreachable("it did not answer".into())),
     }

@@ -87,6 +87,8 @@ pub(crate) enum Step {
     },
     /// It answers.
     Answer(Answer),
+    /// It answered, with more than is taken.
+    TooLong,
     /// It will never answer.
     Lost(&'static str),
     /// It certainly did not take the request.

@@ -41,7 +41,7 @@ struct State {
 #[derive(Debug)]
 struct Waiting {
     number: u64,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<Step>,
     /// Where the server's own words go meanwhile; `None`: nobody wants them.
     steps: Option<mpsc::Sender<Step>>,
 }
@@ -188,7 +188,7 @@ impl Pipe {
             };
             let Some(answer) = Answer::of(answer) else { return Destination::Nobody };
             // Nobody waits any more: the answer has nowhere to go.
-            return match waiting.answer.send(answer) {
+            return match waiting.answer.send(Step::Answer(answer)) {
                 Ok(()) => Destination::Own,
                 Err(_) => Destination::Nobody,
             };
@@ -227,7 +227,7 @@ impl Pipe {
             Step::Notice(notice) => notice.params.as_deref().and_then(|params| self.by_subscription(params)),
             Step::Request { method, .. } if InputMethod::named(method).is_some() => self.newest(),
             Step::Withdrawn { .. } => self.newest(),
-            Step::Request { .. } | Step::Answer(_) | Step::Lost(_) | Step::Unsent(_) => None,
+            Step::Request { .. } | Step::Answer(_) | Step::TooLong | Step::Lost(_) | Step::Unsent(_) => None,
         };
         match steps {
             // A client that is slower than the server's words misses some of them, but never the answer.
@@ -255,8 +255,8 @@ impl Pipe {
         }
         let own = state.own.keys().find(|id| mentioned(&format!("\"{id}\""))).cloned()?;
         if let Some(waiting) = state.own.remove(&own) {
-            // The call ran and was answered, so this is its outcome; nobody may be waiting any more.
-            if waiting.answer.send(Answer::error(-32603, super::TOO_LONG)).is_err() {
+            // It was answered, if not for us; nobody may be waiting any more.
+            if waiting.answer.send(Step::TooLong).is_err() {
                 tracing::debug!("nobody waits for an answer that was too long");
             }
         }
@@ -301,7 +301,7 @@ pub(crate) struct PipeExchange {
     pipe: Arc<Pipe>,
     id: String,
     /// `None` once it was taken.
-    answered: Option<oneshot::Receiver<Answer>>,
+    answered: Option<oneshot::Receiver<Step>>,
     heard: Option<mpsc::Receiver<Step>>,
 }
 
@@ -323,7 +323,7 @@ impl PipeExchange {
         };
         self.answered = None;
         match answer {
-            Ok(answer) => Step::Answer(answer),
+            Ok(answer) => answer,
             Err(_) => Step::Lost("the server ended before it answered"),
         }
     }

@@ -323,7 +323,7 @@ impl WebExchange {
                 }
                 Some(Err(FetchError::TooLarge)) => {
                     self.incoming = Incoming::Ended;
-                    return Step::Answer(Answer::error(-32603, super::TOO_LONG));
+                    return Step::TooLong;
                 }
                 Some(Err(_)) | None => match self.resume().await {
                     Some(events) => self.incoming = Incoming::Events(Box::new(events)),
@@ -340,7 +340,7 @@ impl WebExchange {
     fn begins(&mut self, answer: Result<fetch::Answer, Unsent>) -> Option<Step> {
         let answer = match answer {
             Ok(answer) => answer,
-            Err(Unsent::TooLong) => return Some(Step::Answer(Answer::error(-32603, super::TOO_LONG))),
+            Err(Unsent::TooLong) => return Some(Step::TooLong),
             Err(Unsent::Lost(why)) => return Some(Step::Lost(why)),
             Err(Unsent::Not(why)) => return Some(Step::Unsent(why)),
         };

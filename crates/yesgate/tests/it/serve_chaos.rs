@@ -19,8 +19,6 @@ const MOST_MEMORY: u64 = 192 << 20;
 enum Fate {
     /// The server answered.
     Ok,
-    /// The server answered with something that is no success.
-    ToolError,
     /// It certainly did not run.
     NotSent,
     /// It may have run.
@@ -32,7 +30,6 @@ impl Fate {
     fn told(self) -> (&'static str, Value) {
         match self {
             Self::Ok => ("done", json!("ok")),
-            Self::ToolError => ("done", json!("tool_error")),
             Self::NotSent => ("done", json!("not_sent")),
             Self::Unknown => ("unknown", Value::Null),
         }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use yesgate_testkit::{
-    Gateway, MockEras, MockHttp, ServeStage, WebHost, confirm_token, eventually, intent_id, refusal,
-    structured, text,
+    Gateway, Misbehaviour, MockEras, MockHttp, On, ServeStage, WebHost, confirm_token, eventually, intent_id,
+    refusal, structured, text,
 };
 
 const ERAS: [MockEras; 2] = [MockEras::Modern, MockEras::Legacy];
@@ -122,5 +122,25 @@ async fn the_gateways_own_results_are_in_the_words_of_the_callers_era() {
             }
         }
         play.finish(2);
+    }
+}
+
+/// X3: a gated call whose answer is too large to be taken has run, and how it ended is not known: that is what
+/// the caller is told, and why.
+#[tokio::test]
+async fn a_gated_call_whose_answer_is_too_large_is_unknown_and_says_why() {
+    for eras in ERAS {
+        let play = Play::new(eras, "[serve.limits]\nanswer = \"64KiB\"\n");
+        let host = play.gateway.server("web");
+        let (intent, arguments) = hold(&host, "delete_note", json!({"id": "a"})).await;
+        play.server.misbehave(On::Tool("delete_note"), Misbehaviour::Huge(100 << 10));
+        let answer = host.call("delete_note", arguments).await;
+        assert_eq!((refusal(&answer), intent_id(&answer)), ("execution_unknown", intent.clone()));
+        let reason = structured(&answer)["details"]["reason"].as_str().unwrap();
+        assert!(reason.contains("larger than allowed"), "{reason}");
+        play.is(&intent, "unknown").await;
+        let passed = host.call("bytes", json!({"count": 100 << 10})).await;
+        assert_eq!(passed["error"]["code"], -32603, "{passed:#}");
+        play.finish(1);
     }
 }

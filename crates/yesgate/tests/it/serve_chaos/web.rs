@@ -5,16 +5,16 @@ use std::time::Duration;
 use serde_json::json;
 use yesgate_testkit::{Misbehaviour, MockEras, On, intent_id, refusal, text};
 
-use super::Fate::{NotSent, Ok, ToolError, Unknown};
+use super::Fate::{NotSent, Ok, Unknown};
 use super::{Fate, Play, fate, hold, is_ok, wait_for_server};
 
 /// What a server can do wrong that shows at once, and what then becomes of a gated call.
 fn quick(elsewhere: &str) -> Vec<(Misbehaviour, Fate)> {
     vec![
-        (Misbehaviour::EndlessBody, ToolError),
-        (Misbehaviour::HugeLength, ToolError),
-        (Misbehaviour::EndlessEvent, ToolError),
-        (Misbehaviour::Huge(6 << 20), ToolError),
+        (Misbehaviour::EndlessBody, Unknown),
+        (Misbehaviour::HugeLength, Unknown),
+        (Misbehaviour::EndlessEvent, Unknown),
+        (Misbehaviour::Huge(6 << 20), Unknown),
         (Misbehaviour::WrongId, Unknown),
         (Misbehaviour::WrongIdFirst, Ok),
         (Misbehaviour::Twice, Ok),
@@ -68,7 +68,6 @@ async fn a_gated_call_over_http_is_sent_once_whatever_the_server_answers() {
                 Fate::Ok => assert!(is_ok(&answer), "{how:?}: {answer:#}"),
                 Fate::Unknown => assert_eq!(refusal(&answer), "execution_unknown", "{how:?}"),
                 Fate::NotSent => assert_eq!(answer["error"]["data"]["outcome"], "not_sent", "{how:?}"),
-                Fate::ToolError => assert_eq!(answer["error"]["code"], -32603, "{how:?}: {answer:#}"),
             }
             fate(&play.stage, &held.intent, *expected).await;
             let again = host.call("delete_note", held.arguments).await;
