@@ -1,5 +1,7 @@
 //! One host over stdio: what it says goes to the gate or passes, what the server says comes back.
 
+mod listed_page;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +11,14 @@ use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 use yesgate_core::caller::Caller;
 
-use crate::book::{Page, definition, next_cursor};
+use self::listed_page::ListedPage;
+use crate::book::{Page, next_cursor};
 use crate::cancel::Cancel;
 use crate::envelope::{Envelope, Kind, RequestKey};
 use crate::era::{Era, PROTOCOL_VERSION};
 use crate::errand::{Errand, Incoming, Pass};
 use crate::gate::Gate;
 use crate::methods::{Route, passes, route};
-use crate::offer::{Offer, rewrite_list};
 use crate::own_tools::OwnTool;
 use crate::raw::{RawObject, elements};
 use crate::reply::Reply;
@@ -37,7 +39,9 @@ pub(crate) struct Session {
     calls: Arc<Mutex<HashMap<RequestKey, Cancel>>>,
     /// The parameters of the host's `initialize`, to open the session again after a restart.
     handshake: Mutex<Option<Box<RawValue>>>,
-    gated_tool_seen: AtomicBool,
+    gated_tool_seen: Arc<AtomicBool>,
+    /// Lists that are being written down before the host gets them.
+    listing: Mutex<JoinSet<()>>,
 }
 
 impl Session {
@@ -55,7 +59,8 @@ impl Session {
             caller: Mutex::new(caller),
             calls: Arc::default(),
             handshake: Mutex::default(),
-            gated_tool_seen: AtomicBool::new(false),
+            gated_tool_seen: Arc::default(),
+            listing: Mutex::default(),
         }
     }
 
@@ -289,43 +294,49 @@ impl Session {
                 self.gate.opened.notify_one();
             }
             (Watch::ToolsList(page), Some(result), Some(id)) => {
-                if let Some(result) = self.read_tools(page, result) {
-                    let message = Reply::Result(result.get().to_owned().into()).into_message(id);
-                    return self.send(&message.unwrap_or_default());
-                }
+                return self.relay_tools(page, result, id, line);
             }
             (Watch::No | Watch::Initialize | Watch::Discover | Watch::ToolsList(_), _, _) => {}
         }
         self.send(line);
     }
 
-    /// Learns a page of tools, and gives back how it is offered; `None`: as it is.
-    fn read_tools(&self, page: Page, result: &RawValue) -> Option<Box<RawValue>> {
-        let fields = RawObject::parse(result)?;
-        let tools = elements(fields.get("tools")?)?;
+    /// Learns a page of tools, and hands it to the host as it is offered. The last one goes when the ledger
+    /// knows the whole list: what the host has seen, a human finds in `yesgate tools`.
+    fn relay_tools(&self, page: Page, result: &RawValue, id: &RawValue, line: &[u8]) {
+        let fields = RawObject::parse(result).unwrap_or_default();
+        let Some(tools) = fields.get("tools").and_then(elements) else { return self.send(line) };
         let last = next_cursor(&fields).is_none();
         self.way.book.learn(page, &tools, last);
         if page == Page::First {
             self.gated_tool_seen.store(false, Ordering::Relaxed);
         }
-        let offer_of = |tool: &RawValue| {
-            let offer = definition(tool).map_or(Offer::Plain, |definition| self.gate.offer_of(&definition));
-            if offer != Offer::Plain {
-                self.gated_tool_seen.store(true, Ordering::Relaxed);
-            }
-            offer
+        let page = ListedPage {
+            gate: Arc::clone(&self.gate),
+            gated_tool_seen: Arc::clone(&self.gated_tool_seen),
+            id: id.to_owned(),
+            result: result.to_owned(),
+            last,
         };
-        let offered = rewrite_list(result, offer_of, None);
         if !last {
-            return offered;
+            return self.send(&page.into_message().unwrap_or_else(|| line.to_vec()));
         }
-        let (gate, way) = (Arc::clone(&self.gate), Arc::clone(&self.way));
-        tokio::spawn(async move { gate.sight(&way).await });
-        if self.gated_tool_seen.load(Ordering::Relaxed) && self.gate.policy().asks() {
-            let own = OwnTool::definitions();
-            return rewrite_list(offered.as_deref().unwrap_or(result), |_| Offer::Plain, Some(&own));
-        }
-        offered
+        let (gate, way, host) = (Arc::clone(&self.gate), Arc::clone(&self.way), self.host.clone());
+        let line = line.to_vec();
+        let mut listing = lock(&self.listing);
+        while listing.try_join_next().is_some() {}
+        listing.spawn(async move {
+            gate.sight(&way).await;
+            if let Err(error) = host.send(&page.into_message().unwrap_or(line)) {
+                tracing::debug!(%error, "the host went before its list of tools");
+            }
+        });
+    }
+
+    /// Waits until every list that the server gave has gone to the host.
+    pub(crate) async fn listed(&self) {
+        let mut listing = std::mem::take(&mut *lock(&self.listing));
+        while listing.join_next().await.is_some() {}
     }
 
     fn answer(&self, id: &RawValue, reply: Reply) {

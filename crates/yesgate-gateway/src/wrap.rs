@@ -308,7 +308,10 @@ impl Life {
         self.pipe.down();
         // What was running learns that its answer is lost and writes that down; what only waits for
         // a human stays open in the ledger.
-        let writing = async { while self.tasks.join_next().await.is_some() {} };
+        let writing = async {
+            self.session.listed().await;
+            while self.tasks.join_next().await.is_some() {}
+        };
         if timeout(LAST_WORDS, writing).await.is_err() {
             self.tasks.abort_all();
         }
