@@ -1,6 +1,7 @@
 //! One call on its way through the gate: for whom, over which way to the server, and who listens.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use http::HeaderMap;
@@ -48,21 +49,37 @@ impl Errand {
     }
 }
 
-/// The run that was begun for a call, if one was: it goes to its end whether its caller stays or not. Clones
-/// tell the same.
+/// What has come of a call so far. Clones tell the same.
 #[derive(Clone, Debug, Default)]
-pub struct Begun(Arc<OnceLock<IntentId>>);
+pub struct Begun(Arc<Progress>);
+
+#[derive(Debug, Default)]
+struct Progress {
+    run: OnceLock<IntentId>,
+    is_forgotten: AtomicBool,
+}
 
 impl Begun {
-    /// A run leaves now.
+    /// A run leaves now: it goes to its end whether its caller stays or not.
     pub(crate) fn note(&self, id: &IntentId) {
         // One call begins one run.
-        self.0.get_or_init(|| id.clone());
+        self.0.run.get_or_init(|| id.clone());
     }
 
     /// The question whose run it is.
     pub(crate) fn intent(&self) -> Option<&IntentId> {
-        self.0.get()
+        self.0.run.get()
+    }
+
+    /// The server would not look at something that the call needs, or at the call itself, because it knows
+    /// the session no more. Nothing ran, and no yes was spent.
+    pub(crate) fn forget(&self) {
+        self.0.is_forgotten.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the call can be made again in a new session.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        self.0.is_forgotten.load(Ordering::Relaxed) && self.intent().is_none()
     }
 }
 

@@ -8,6 +8,8 @@ mod judging;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use http::StatusCode;
+use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use yesgate_core::assurance::Assurance;
@@ -37,7 +39,7 @@ use crate::metrics::{Metrics, ServerMetrics};
 use crate::own_tools::OwnTool;
 use crate::reply::{IsError, Reply};
 use crate::talk::client_id;
-use crate::upstream::Form;
+use crate::upstream::{Execution, Form, NotSent};
 
 /// One server behind the gate.
 #[derive(Debug)]
@@ -180,6 +182,7 @@ impl Gate {
         let definition = match self.definition(&errand.way, &request.name).await {
             Ok(Some(definition)) => definition,
             Ok(None) => return self.unreadable(caller, -32602, "the server has no such tool").await,
+            Err(Unreadable::Down) if errand.way.is_forgotten() => return forgotten(errand),
             Err(Unreadable::Down) => {
                 let words =
                     "The server is not running; it is started again when it is next needed. Nothing ran.";
@@ -197,6 +200,7 @@ impl Gate {
         let presented = &request.presented;
         let state = match self.state_for(&errand.way, &call.binding).await {
             Ok(state) => state,
+            Err(NoState) if errand.way.is_forgotten() => return forgotten(errand),
             Err(NoState) => return self.refused(caller, Some(&definition.name), &no_state()).await,
         };
         match self.decide(call, presented, &definition, state.as_ref()).await {
@@ -250,6 +254,11 @@ impl Gate {
         let begun = Instant::now();
         let execution = errand.way.execute(permitted, form, &errand.hearing, &errand.cancel).await;
         self.metrics.took(begun.elapsed());
+        if let Execution::NotSent(NotSent::Refused(StatusCode::NOT_FOUND)) = &execution
+            && errand.way.is_forgotten()
+        {
+            return forgotten(errand);
+        }
         self.outcome(execution, None, &errand.cancel)
     }
 
@@ -315,6 +324,7 @@ impl Gate {
         match self.definition_now(&errand.way, &tool).await {
             Ok(Some(definition)) => question.binding.definition = definition.digest,
             Ok(None) => return self.refused(&caller, Some(&tool), &Why::ToolChanged.into()).await,
+            Err(_) if errand.way.is_forgotten() => return forgotten(errand),
             Err(_) => return self.refused(&caller, Some(&tool), &unreadable_list()).await,
         }
         if errand.cancel.is_fired() {
@@ -433,6 +443,14 @@ impl Gate {
 
 /// A header says something else than the body (SEP-2243).
 const HEADER_MISMATCH: i64 = -32020;
+
+/// The server knows the session no more, and said so before anything ran and before a yes was spent: whoever
+/// gave us the call may make it again in a new session.
+pub(crate) fn forgotten(errand: &Errand) -> Reply {
+    errand.begun.forget();
+    let words = "The server has forgotten the session. Nothing ran, and no yes is spent. Try again.";
+    Reply::error(-32603, words, Some(json!({"outcome": "not_sent", "retryable": true})))
+}
 
 /// Whether a gated call has only parts that a human is shown and a yes is bound to.
 fn gateable(request: &CallRequest) -> Result<(), &'static str> {

@@ -227,7 +227,6 @@ impl Hub {
             match self.pass_over(&link, ask, renamed).await {
                 Execution::NotSent(NotSent::Refused(_)) if link.upstream.is_forgotten() => {
                     // The server has forgotten the session: it is opened again, once.
-                    link.life.end("it has forgotten the session".into());
                     match self.link(server, &ask.party).await {
                         Ok(again) => link = again,
                         Err(error) => return unreachable(&error),

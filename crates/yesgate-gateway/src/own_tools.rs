@@ -13,7 +13,7 @@ use yesgate_core::policy::Policy;
 use yesgate_core::refusal::Why;
 
 use crate::errand::Errand;
-use crate::gate::Gate;
+use crate::gate::{Gate, forgotten};
 use crate::reply::{IsError, Reply};
 
 /// A tool that the gateway itself answers.
@@ -138,6 +138,7 @@ impl Gate {
         let tool = intent.question().binding.tool.clone();
         let ground = match self.ground(&errand.way, intent.question()).await {
             Ok(ground) => ground,
+            Err(_) if errand.way.is_forgotten() => return forgotten(errand),
             Err(refusal) => return self.refused(caller, Some(&tool), &refusal).await,
         };
         if errand.cancel.is_fired() {

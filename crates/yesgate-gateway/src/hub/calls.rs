@@ -14,6 +14,7 @@ use crate::own_tools::OwnTool;
 use crate::raw::{RawObject, member_text};
 use crate::reply::Reply;
 use crate::server::Server;
+use crate::server::link::Link;
 use crate::upstream::Answer;
 use crate::upstream::web::is_mirrored;
 
@@ -64,14 +65,34 @@ impl Hub {
         }
     }
 
+    /// Makes a call at one server; in a new session, once, where the server has forgotten the one that was there
+    /// before anything ran.
     async fn call_of(&self, server: &Arc<Server>, ask: &Ask, tool: Option<&str>, begun: &Begun) -> Reply {
         let link = match self.link(server, &ask.party).await {
             Ok(link) => link,
             Err(error) => return unreachable(&error),
         };
+        let reply = self.call_over(server, &link, ask, tool, begun).await;
+        if !begun.is_forgotten() {
+            return reply;
+        }
+        match self.link(server, &ask.party).await {
+            Ok(link) => self.call_over(server, &link, ask, tool, begun).await,
+            Err(error) => unreachable(&error),
+        }
+    }
+
+    async fn call_over(
+        &self,
+        server: &Server,
+        link: &Link,
+        ask: &Ask,
+        tool: Option<&str>,
+        begun: &Begun,
+    ) -> Reply {
         let hearing = self.hearing(ask);
-        self.set_link_level(&link, &hearing).await;
-        let crossing = self.crossing(&link, &ask.party);
+        self.set_link_level(link, &hearing).await;
+        let crossing = self.crossing(link, &ask.party);
         let params = crossing.params(ask.params.as_ref(), tool.map(|tool| ("name", tool)));
         let errand = Errand {
             caller: ask.party.caller.clone(),
@@ -84,9 +105,6 @@ impl Hub {
         let pass = Pass::Params { params, mirrored: mirrored(ask) };
         let incoming = Incoming { message: &ask.message, tool, headers: ask.headers.as_ref(), pass };
         let reply = server.gate.handle(&errand, incoming).await;
-        if link.upstream.is_forgotten() {
-            link.life.end("it has forgotten the session".into());
-        }
         let cross = |kind, json| {
             Reply::answer(bridge::answer(&ask.method, Answer { kind, json }, link.era, ask.party.era))
         };

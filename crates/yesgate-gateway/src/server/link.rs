@@ -132,10 +132,18 @@ enum State {
 }
 
 impl Slot {
-    /// The link, if it is there.
+    /// The link, if it is there and the server still knows it.
     pub(crate) fn up(&self) -> Option<Arc<Link>> {
         let mut state = self.lock();
         let State::Up { link, since, used, pause } = &mut *state else { return None };
+        if link.upstream.is_forgotten() {
+            // The server is there, and only wants to be greeted anew.
+            link.life.end("it has forgotten the session".into());
+            link.life.close.notify_one();
+            let why = "it has forgotten the session".to_owned();
+            *state = State::Down { why, until: Instant::now(), pause: FIRST_PAUSE };
+            return None;
+        }
         match link.life.why_ended() {
             None => {
                 *used = Instant::now();

@@ -115,29 +115,58 @@ async fn a_gated_call_over_http_that_is_not_answered_in_time_is_unknown() {
     }
 }
 
-/// A server that forgets the session before a call ran nothing: the yes is not spent, and the session is opened
-/// again. One that forgets it with the call did not run it either, and the yes is.
+/// A server that forgets the session before a call ran nothing: the session is opened again, and the call is made
+/// in it, once. One that says so to the gated call itself did not run it either, but that call is never put on the
+/// wire again: the yes is spent.
 #[tokio::test]
-async fn a_forgotten_session_runs_nothing_and_is_opened_again() {
+async fn a_forgotten_session_is_opened_again_and_no_gated_call_is_sent_twice() {
     let play = Play::new(MockEras::Legacy, "");
     let host = play.gateway.server("web");
-    let held = hold(&host, "before").await;
+    let held = hold(&host, "by token").await;
     play.server.forget_sessions();
-    let answer = host.call("delete_note", held.arguments.clone()).await;
-    assert_eq!(refusal(&answer), "consent_unavailable");
-    wait_for_server(&host).await;
     let answer = host.call("delete_note", held.arguments).await;
-    assert_eq!(answer["result"]["structuredContent"]["deleted"], "before", "{answer:#}");
+    assert_eq!(answer["result"]["structuredContent"]["deleted"], "by token", "{answer:#}");
     fate(&play.stage, &held.intent, Ok).await;
+
+    let held = hold(&host, "by tool").await;
+    play.server.forget_sessions();
+    let answer = host.call("yesgate_approve", json!({"intent_id": held.intent})).await;
+    assert_eq!(answer["result"]["structuredContent"]["deleted"], "by tool", "{answer:#}");
+    fate(&play.stage, &held.intent, Ok).await;
+
+    let held = hold(&host, "elsewhere").await;
+    play.server.forget_sessions();
+    play.stage.approve(&held.intent).ok();
+    fate(&play.stage, &held.intent, Ok).await;
+
+    play.server.forget_sessions();
+    assert_eq!(text(&host.call("read_note", json!({"id": "a"})).await), "the first note");
 
     let held = hold(&host, "with").await;
     play.server.misbehave_times(1, On::Tool("delete_note"), Misbehaviour::ForgetSession);
     let answer = host.call("delete_note", held.arguments.clone()).await;
     assert_eq!(answer["error"]["data"]["outcome"], "not_sent", "{answer:#}");
     fate(&play.stage, &held.intent, NotSent).await;
-    wait_for_server(&host).await;
     assert_eq!(refusal(&host.call("delete_note", held.arguments).await), "consent_token_invalid");
-    play.finish(2);
+    play.finish(4);
+}
+
+/// A yes is not spent where a forgotten session cannot be opened again, and counts when it can.
+#[tokio::test]
+async fn a_yes_outlives_a_forgotten_session_that_cannot_be_opened_again() {
+    let play = Play::new(MockEras::Legacy, "");
+    let host = play.gateway.server("web");
+    let held = hold(&host, "a").await;
+    play.server.forget_sessions();
+    play.server.misbehave(On::Method("initialize"), Misbehaviour::Status(503));
+    let answer = host.call("delete_note", held.arguments.clone()).await;
+    assert_eq!(answer["error"]["data"]["retryable"], true, "{answer:#}");
+    play.server.behave();
+    wait_for_server(&host).await;
+    let answer = host.call("delete_note", held.arguments).await;
+    assert_eq!(answer["result"]["structuredContent"]["deleted"], "a", "{answer:#}");
+    fate(&play.stage, &held.intent, Ok).await;
+    play.finish(1);
 }
 
 /// A stream that a server closes before the answer is gone on with where it ended (2025-11-25).
