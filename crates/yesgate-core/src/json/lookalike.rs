@@ -9,6 +9,14 @@ use unicode_normalization::UnicodeNormalization;
 
 /// Finds two keys of `object` that look alike.
 pub(super) fn find(object: &Map<String, Value>) -> Option<(&str, &str)> {
+    // Nearly every object is like this, and each call has one: then nothing need be written down.
+    if object.len() <= FEW && object.keys().all(|key| key.is_ascii()) {
+        let pair = object.keys().enumerate().find_map(|(index, first)| {
+            let twin = object.keys().skip(index + 1).find(|second| first.eq_ignore_ascii_case(second));
+            twin.map(|second| if is_plain(second) { (second, first) } else { (first, second) })
+        });
+        return pair.map(|(first, second)| (first.as_str(), second.as_str()));
+    }
     let mut folded = Vec::new();
     for key in object.keys().filter(|key| !is_plain(key)) {
         let fold = fold(key);
@@ -25,6 +33,9 @@ pub(super) fn find(object: &Map<String, Value>) -> Option<(&str, &str)> {
         _ => None,
     })
 }
+
+/// How many keys are compared each with each other.
+const FEW: usize = 8;
 
 /// Says whether `key` is its own fold, at a glance; most keys are.
 pub(super) fn is_plain(key: &str) -> bool {
