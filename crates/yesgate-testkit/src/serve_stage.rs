@@ -12,6 +12,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::history::{Carrier, History};
+use crate::host::Host;
 use crate::host::pipes::Pipes;
 use crate::mock_http::MockHttp;
 use crate::stage::{Output, Stage};
@@ -88,17 +89,31 @@ impl ServeStage {
         std::fs::write(file, flags.join("\n")).expect("a file can be written");
     }
 
+    /// Starts the gateway for one client, on its stdin and stdout.
+    #[track_caller]
+    pub fn stdio(&self) -> Host {
+        let mut words = self.words();
+        words.push("--stdio".into());
+        words.extend(self.serve_args.iter().cloned());
+        Host::spawn(self.stage.command(&words))
+    }
+
     /// Starts the gateway, and waits until it listens.
     ///
     /// # Panics
     /// When it ends before, or does not listen in time.
     #[track_caller]
     pub fn start(&self) -> Gateway {
-        let mut words: Vec<OsString> = vec!["--home".into(), self.stage.home().into()];
-        words.extend(["--config".into(), self.stage.config_file().into()]);
-        words.extend(["serve".into(), "--listen".into(), "127.0.0.1:0".into()]);
+        let mut words = self.words();
+        words.extend(["--listen".into(), "127.0.0.1:0".into()]);
         words.extend(self.serve_args.iter().cloned());
         Gateway::listening(Pipes::open(self.stage.command(&words)))
+    }
+
+    fn words(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["--home".into(), self.stage.home().into()];
+        words.extend(["--config".into(), self.stage.config_file().into(), "serve".into()]);
+        words
     }
 
     /// Makes a key for this user (`yesgate keys add`), and gives it back.

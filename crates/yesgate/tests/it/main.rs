@@ -30,6 +30,7 @@ mod serve_chaos;
 mod serve_door;
 mod serve_outcome;
 mod serve_reload;
+mod serve_stdio;
 mod serve_wire;
 mod several;
 mod spend;
