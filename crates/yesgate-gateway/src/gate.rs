@@ -38,6 +38,7 @@ use crate::look_up::NoState;
 use crate::metrics::{Metrics, ServerMetrics};
 use crate::own_tools::OwnTool;
 use crate::reply::{IsError, Reply};
+use crate::runs::Runs;
 use crate::talk::client_id;
 use crate::upstream::{Execution, Form, NotSent};
 
@@ -55,6 +56,7 @@ pub struct Gate {
     observer: Option<Arc<dyn ToolsObserver>>,
     /// A question was opened: somebody may soon say yes to it.
     pub(crate) opened: Notify,
+    pub(crate) runs: Runs,
 }
 
 /// The server that is gated.
@@ -123,6 +125,7 @@ impl Gate {
             metrics: setting.metrics.server(&server.name),
             observer,
             opened: Notify::new(),
+            runs: Runs::none(),
             server,
             policy: RwLock::new(policy),
             ledger,
@@ -360,6 +363,7 @@ impl Gate {
                 let mirrored = errand.way.mirrored(&permitted.call().binding);
                 let form = Form::Canonical { meta: errand.meta(&request.transport_meta), mirrored };
                 errand.begun.note(id);
+                let _running = self.runs.begin();
                 let running = errand.way.execute(permitted, form, &errand.hearing, &errand.cancel);
                 let execution = self.in_time(running).await;
                 self.settle(id, &execution, &errand.cancel).await;

@@ -18,6 +18,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::task::JoinSet;
 use tracing::Instrument as _;
 use yesgate_core::policy::Policy;
 use yesgate_ledger::Ledger;
@@ -120,6 +121,8 @@ impl Hub {
 
     /// Looks after what nobody waits for: approved calls, and links that nobody uses any more.
     pub async fn tend(self: Arc<Self>) {
+        // With the tending ends the releasing: what is approved from then on waits for the next gateway.
+        let mut tasks = JoinSet::new();
         let mut releasing: Vec<(Arc<Server>, tokio::task::AbortHandle)> = Vec::new();
         loop {
             let servers = self.servers();
@@ -133,19 +136,28 @@ impl Hub {
             for server in servers.iter() {
                 if !releasing.iter().any(|(known, _)| Arc::ptr_eq(known, server)) {
                     let ways = Arc::new(ServerWays(Arc::clone(server)));
-                    let task = tokio::spawn(Arc::clone(&server.gate).release(ways)).abort_handle();
+                    let task = tasks.spawn(Arc::clone(&server.gate).release(ways));
                     releasing.push((Arc::clone(server), task));
                 }
                 server.sweep();
             }
             drop(servers);
+            while tasks.try_join_next().is_some() {}
             tokio::time::sleep(TENDING).await;
         }
     }
 
-    /// Ends all links.
+    /// Waits until no approved call is running.
+    pub async fn rest(&self) {
+        for server in self.servers().iter() {
+            server.gate.runs.ended().await;
+        }
+    }
+
+    /// Ends all links. How a call ends that is running is not known, and written down so.
     pub fn close(&self) {
         for server in self.servers().iter() {
+            server.gate.runs.give_up();
             server.close();
         }
     }

@@ -29,6 +29,7 @@ pub mod probe;
 mod raw;
 pub mod reply;
 mod run;
+mod runs;
 pub mod scan;
 pub mod server;
 pub mod session;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use yesgate_core::held::held_payload;
 use yesgate_core::id::IntentId;
 use yesgate_core::intent::{
@@ -22,13 +22,20 @@ use crate::reply::{IsError, Reply};
 use crate::upstream::{Execution, Form, NotSent, TOO_LONG};
 
 impl Gate {
-    /// Waits for the end of a run, but not for ever: one that hangs is given up, and its outcome is unknown.
+    /// Waits for the end of a run, but not for ever: one that hangs is given up, and its outcome is unknown. So
+    /// is one that is under way when the gateway has to end.
     pub(crate) async fn in_time(&self, running: impl Future<Output = Execution>) -> Execution {
-        match self.setting.patience.outcome {
-            Some(longest) => timeout(longest, running)
-                .await
-                .unwrap_or(Execution::Lost("the server did not answer in time")),
-            None => running.await,
+        let too_long = async {
+            match self.setting.patience.outcome {
+                Some(longest) => tokio::time::sleep(longest).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            execution = running => execution,
+            () = too_long => Execution::Lost("the server did not answer in time"),
+            () = self.runs.are_given_up() => Execution::Lost("the gateway ended before the server answered"),
         }
     }
 
@@ -298,6 +305,7 @@ impl Gate {
                 return;
             }
         };
+        let _running = self.runs.begin();
         let boot = self.setting.boot.clone();
         let claim = self
             .ledger

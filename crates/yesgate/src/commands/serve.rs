@@ -2,6 +2,7 @@
 
 mod reload;
 mod servers;
+mod told;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
 use tracing::Level;
 use yesgate::SystemEntropy;
 use yesgate_core::id::ServerName;
@@ -28,6 +29,7 @@ use yesgate_gateway::wrap::Host;
 use yesgate_ledger::Ledger;
 
 use self::servers::Workshop;
+use self::told::Told;
 use super::wrap::local_caller;
 use crate::cli::ServeArgs;
 use crate::output::{Done, Hinted};
@@ -100,19 +102,31 @@ async fn serve_http(
     let tending = tokio::spawn(Arc::clone(&hub).tend());
     let keeping = tokio::spawn(renew_keys(ledger, keeper));
     let reloading = tokio::spawn(reload::watch(settings, workshop, Arc::clone(&hub)));
+    let told = Told::listen()?;
     eprintln!("listening on http://{bound}");
     let shutdown = async {
-        end_signal().await;
+        told.times(1).await;
         tracing::info!("shutting down: what is under way may end");
+        tending.abort();
+        reloading.abort();
         front.close();
     };
-    let drained = edge::serve(listener, door, limits, shutdown).await;
-    if drained.cut > 0 {
-        tracing::warn!(cut = drained.cut, "requests were still under way when the time to end them was over");
+    let draining = async {
+        let drained = edge::serve(listener, door, limits, shutdown).await;
+        if drained.cut > 0 {
+            tracing::warn!(
+                cut = drained.cut,
+                "requests were still under way when the time to end them was over"
+            );
+        }
+        let left = config.times.drain.saturating_sub(told.since().await);
+        rest(&hub, left).await;
+    };
+    tokio::select! {
+        () = draining => {}
+        () = told.times(2) => tracing::warn!("told twice: what is under way is cut"),
     }
-    for task in [tending, keeping, reloading] {
-        task.abort();
-    }
+    keeping.abort();
     close(&hub).await;
     Ok(Done::Ok)
 }
@@ -128,6 +142,7 @@ async fn serve_stdio(settings: &Settings, workshop: Workshop, only: Option<&str>
     };
     let hub = open_hub(settings, &workshop).await?;
     let tending = tokio::spawn(Arc::clone(&hub).tend());
+    let told = Told::listen()?;
     let (input, output) = host::host().context("stdin and stdout cannot be used")?;
     pipe::stdio(
         Arc::clone(&hub) as Arc<_>,
@@ -136,10 +151,15 @@ async fn serve_stdio(settings: &Settings, workshop: Workshop, only: Option<&str>
         Host { input, output },
         front_settings(&settings.config.serve),
         Arc::new(SystemEntropy),
-        end_signal(),
+        told.times(1),
     )
     .await;
     tending.abort();
+    let again = told.so_far() + 1;
+    tokio::select! {
+        () = rest(&hub, settings.config.serve.times.drain) => {}
+        () = told.times(again) => {}
+    }
     close(&hub).await;
     Ok(Done::Ok)
 }
@@ -151,9 +171,19 @@ async fn open_hub(settings: &Settings, workshop: &Workshop) -> anyhow::Result<Ar
     Ok(Arc::new(Hub::new(servers, workshop.ledger().clone(), longest, metrics, tracing)))
 }
 
+/// Gives approved calls that are running, with their callers or without, the time to end.
+async fn rest(hub: &Hub, time: Duration) {
+    if timeout(time, hub.rest()).await.is_err() {
+        tracing::warn!("an approved call is still running, and is given up: how it ends is not known");
+    }
+}
+
 /// Ends all links, and gives server processes the time to end.
 async fn close(hub: &Hub) {
     hub.close();
+    if timeout(WRITING, hub.rest()).await.is_err() {
+        tracing::error!("how some calls ended could not be written down in time");
+    }
     tokio::time::sleep(LAST_WORDS).await;
 }
 
@@ -170,19 +200,6 @@ async fn renew_keys(ledger: Ledger, keeper: Arc<Doorkeeper>) {
                 keeper.renew(std::collections::HashMap::new());
             }
         }
-    }
-}
-
-/// Waits until we are told to end.
-async fn end_signal() {
-    let (Ok(mut terminate), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
     }
 }
 
@@ -225,3 +242,5 @@ fn caps(config: &ServeConfig) -> Caps {
 
 /// How long server processes get to end when we do.
 const LAST_WORDS: Duration = Duration::from_millis(300);
+/// How long it may take to write down what was given up.
+const WRITING: Duration = Duration::from_secs(2);

@@ -28,6 +28,7 @@ mod peers;
 mod pins;
 mod serve_chaos;
 mod serve_door;
+mod serve_end;
 mod serve_outcome;
 mod serve_reload;
 mod serve_stdio;
