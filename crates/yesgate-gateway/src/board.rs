@@ -13,6 +13,7 @@ use crate::metrics::Metrics;
 use crate::raw::Params;
 use crate::reply::Reply;
 use crate::talk::{Boxed, Notice, Party, Talk};
+use crate::trace::TraceContext;
 
 /// Which servers an endpoint shows.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -42,6 +43,8 @@ pub struct Ask {
     pub log: Option<String>,
     /// The HTTP headers of a modern request, for the ones that mirror parameters.
     pub headers: Option<HeaderMap>,
+    /// Where in the client's trace it belongs, as its HTTP headers say.
+    pub trace: Option<TraceContext>,
     /// The way to the client while it waits.
     pub talk: Arc<dyn Talk>,
     /// The client's "never mind".

@@ -12,6 +12,7 @@ use http::StatusCode;
 use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::call::{CallRequest, Untouched};
@@ -269,13 +270,13 @@ impl Gate {
     /// written down, even if whoever waits for it vanishes.
     async fn held(self: &Arc<Self>, question: Question, request: CallRequest, errand: &Errand) -> Reply {
         let (gate, errand) = (Arc::clone(self), errand.clone());
-        let holding = tokio::spawn(async move {
+        let holding = async move {
             match (&request.presented.token, question.standing) {
                 (Some(token), None) => gate.redeem(question, token, &request, &errand).await,
                 (Some(_) | None, _) => gate.ask(question, &request, &errand).await,
             }
-        });
-        holding
+        };
+        tokio::spawn(holding.in_current_span())
             .await
             .unwrap_or_else(|_| Reply::error(-32603, "The gateway was stopped before it could answer.", None))
     }

@@ -60,14 +60,15 @@ impl Hearing {
     }
 
     /// A client that waits for the answer to its request.
-    pub(crate) fn of(ask: &Ask, trace: Option<TraceContext>) -> Self {
+    pub(crate) fn of(ask: &Ask) -> Self {
         let log = match ask.party.era {
             // The server, or who stands for it, was told the level by `logging/setLevel`.
             Era::Legacy => Some(LogLevel(0)),
             Era::Modern => ask.log.as_deref().and_then(LogLevel::named),
         };
         let (party, talk) = (Arc::clone(&ask.party), Arc::clone(&ask.talk));
-        Self { client: Some(Arc::new(Listener { party, talk, token: ask.progress.clone(), log, trace })) }
+        let (token, trace) = (ask.progress.clone(), ask.trace.clone());
+        Self { client: Some(Arc::new(Listener { party, talk, token, log, trace })) }
     }
 
     /// The least level of log messages that the client wants with this request.

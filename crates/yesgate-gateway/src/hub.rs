@@ -34,7 +34,7 @@ use crate::reply::Reply;
 use crate::server::link::Link;
 use crate::server::{Health, Server, ServerWays, Unreachable};
 use crate::talk::{Boxed, Notice, Party, PartyKey};
-use crate::trace::{Tracing, remote_parent};
+use crate::trace::Tracing;
 use crate::upstream::{Execution, NotSent, Outgoing, TOO_LONG};
 
 /// All servers, as the fronts see them.
@@ -304,8 +304,7 @@ impl Hub {
     }
 
     fn hearing(&self, ask: &Ask) -> Hearing {
-        let trace = ask.headers.as_ref().and_then(remote_parent);
-        Hearing::of(ask, trace)
+        Hearing::of(ask)
     }
 
     fn crossing<'a>(&self, link: &Link, party: &'a Party) -> Crossing<'a> {
@@ -375,8 +374,8 @@ impl Board for Hub {
     fn request(&self, ask: Ask) -> Boxed<'_, Reply> {
         let span = self.tracing.exports().then(|| {
             let span = tracing::info_span!("request", rpc.method = %ask.method);
-            if let Some(headers) = &ask.headers {
-                self.tracing.begin(&span, headers);
+            if let Some(parent) = &ask.trace {
+                self.tracing.put_under(&span, parent);
             }
             span
         });

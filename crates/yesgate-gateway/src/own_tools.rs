@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
+use tracing::Instrument as _;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::call::CallRequest;
 use yesgate_core::caller::Caller;
@@ -127,8 +128,8 @@ impl Gate {
     async fn approve_held(self: &Arc<Self>, intent: Intent, request: &CallRequest, errand: &Errand) -> Reply {
         let (gate, request, errand) = (Arc::clone(self), request.clone(), errand.clone());
         // Like every run, it goes to its end even if whoever waits for it vanishes.
-        let running = tokio::spawn(async move { gate.run_held(&intent, &request, &errand).await });
-        running
+        let running = async move { gate.run_held(&intent, &request, &errand).await };
+        tokio::spawn(running.in_current_span())
             .await
             .unwrap_or_else(|_| Reply::error(-32603, "The gateway was stopped before it could answer.", None))
     }

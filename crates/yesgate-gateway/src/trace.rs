@@ -71,10 +71,15 @@ impl Tracing {
     /// What it returns is kept with the request, for [`Self::inject`].
     pub fn begin(&self, span: &Span, headers: &HeaderMap) -> Option<TraceContext> {
         let parent = remote_parent(headers)?;
-        if let Some(spans) = &self.spans {
-            spans.put_under(span, &parent);
-        }
+        self.put_under(span, &parent);
         Some(parent)
+    }
+
+    /// Puts the new span of a request under one of the client's, if spans are exported.
+    pub fn put_under(&self, span: &Span, parent: &TraceContext) {
+        if let Some(spans) = &self.spans {
+            spans.put_under(span, parent);
+        }
     }
 
     /// Writes into the headers of a request to a server where in the trace it belongs: under our own span, or
@@ -97,6 +102,11 @@ pub fn remote_parent(headers: &HeaderMap) -> Option<TraceContext> {
     let (Some(parent), None) = (parents.next(), parents.next()) else { return None };
     let parent = parent.to_str().ok()?.parse().ok()?;
     Some(TraceContext { parent, state: TraceState::of(&headers.get_all(&TRACESTATE)) })
+}
+
+/// The same for a request that names it in `_meta` (SEP-414).
+pub(crate) fn parent_in_meta(parent: &str, state: Option<&str>) -> Option<TraceContext> {
+    Some(TraceContext { parent: parent.parse().ok()?, state: state.and_then(TraceState::parse) })
 }
 
 impl TraceContext {

@@ -25,6 +25,7 @@ use crate::methods::{Route, route};
 use crate::raw::Params;
 use crate::reply::Reply;
 use crate::talk::Party;
+use crate::trace::remote_parent;
 
 /// What both transports share.
 #[derive(Debug)]
@@ -91,6 +92,7 @@ impl Desk {
             params: request.params.map(|params| Params::within(&message, params)),
             progress: meta.progress_token.map(ToOwned::to_owned),
             log: meta.log_level(),
+            trace: headers.as_ref().and_then(remote_parent).or_else(|| meta.trace()),
             headers,
             talk: Arc::clone(&mailbox) as _,
             cancel: Cancel::new(),

@@ -17,10 +17,10 @@ use super::voice::Voice;
 use crate::board::{Ask, Board, Scope};
 use crate::cancel::Cancel;
 use crate::era::Era;
-
 use crate::raw::{Params, RawObject, raw};
 use crate::reply::Reply;
 use crate::talk::{Party, PartyKey, Talk, own_name};
+use crate::trace::TraceContext;
 
 /// What a client opens a session with.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Desk {
         revision: Revision,
         message: Bytes,
         request: &Request<'_>,
-        cancel: Cancel,
+        (cancel, trace): (Cancel, Option<TraceContext>),
     ) -> Exchange {
         let asking = if request.method == "initialize" { Asking::Impossible } else { Asking::Possible };
         let mailbox = Mailbox::new(Arc::clone(&self.means), Arc::clone(party), revision, asking);
@@ -88,6 +88,7 @@ impl Desk {
             progress: meta.progress_token.map(ToOwned::to_owned),
             log: None,
             headers: None,
+            trace: trace.or_else(|| meta.trace()),
             talk: Arc::clone(&mailbox) as _,
             cancel,
         };

@@ -27,6 +27,7 @@ use crate::board::{Board, Scope};
 use crate::cancel::Cancel;
 use crate::mirror;
 use crate::reply::Reply;
+use crate::trace::{TraceContext, remote_parent};
 
 /// What a message of a session comes to.
 enum Taken {
@@ -61,7 +62,7 @@ impl HttpFront {
             Message::Request(request) => Some(request.id),
             Message::Notification(_) | Message::Response { .. } => None,
         };
-        match self.take(&session, body, message) {
+        match self.take(&session, body, message, remote_parent(headers)) {
             Taken::Errand(errand) => {
                 let errands = Errands::new(Arc::clone(&session.voice.asked), vec![errand], 1);
                 self.run(session, errands, Form::Single, Wish::of(headers)).await
@@ -101,7 +102,12 @@ impl HttpFront {
                 Message::Request(request) => request.id,
                 Message::Notification(_) | Message::Response { .. } => RawValue::NULL,
             };
-            match self.take(&session, body.slice_ref(element.get().as_bytes()), message) {
+            match self.take(
+                &session,
+                body.slice_ref(element.get().as_bytes()),
+                message,
+                remote_parent(headers),
+            ) {
                 Taken::Errand(errand) => errands.push(errand),
                 Taken::Answered(reply, _) => answers.extend(reply.into_parts(id)),
                 Taken::Done => {}
@@ -174,7 +180,7 @@ impl HttpFront {
         let party = hello.into_party(caller.clone(), Arc::clone(&voice), &id);
         let opening = Opening::new(Arc::clone(&self.desk.board), Arc::clone(&party));
         let exchange =
-            self.desk.legacy_exchange(scope.clone(), &party, revision, body, request, Cancel::new());
+            self.desk.legacy_exchange(scope.clone(), &party, revision, body, request, (Cancel::new(), None));
         let result = match welcome(exchange, revision).await {
             Reply::Result(result) => result,
             reply @ (Reply::Own(_) | Reply::Relayed | Reply::Error(_) | Reply::Silent) => {
@@ -190,9 +196,15 @@ impl HttpFront {
     }
 
     /// Takes one message of a session.
-    fn take(&self, session: &Arc<Session>, body: Bytes, message: Message<'_>) -> Taken {
+    fn take(
+        &self,
+        session: &Arc<Session>,
+        body: Bytes,
+        message: Message<'_>,
+        trace: Option<TraceContext>,
+    ) -> Taken {
         match message {
-            Message::Request(request) => self.take_request(session, body, &request),
+            Message::Request(request) => self.take_request(session, body, &request, trace),
             Message::Notification(notification) => {
                 take_notification(&*self.desk.board, session, &notification);
                 Taken::Done
@@ -204,7 +216,13 @@ impl HttpFront {
         }
     }
 
-    fn take_request(&self, session: &Arc<Session>, body: Bytes, request: &Request<'_>) -> Taken {
+    fn take_request(
+        &self,
+        session: &Arc<Session>,
+        body: Bytes,
+        request: &Request<'_>,
+        trace: Option<TraceContext>,
+    ) -> Taken {
         match request.method.as_ref() {
             "ping" => return Taken::Answered(pong(), StatusCode::OK),
             "initialize" => {
@@ -232,7 +250,7 @@ impl HttpFront {
             session.revision,
             body,
             request,
-            cancel,
+            (cancel, trace),
         );
         Taken::Errand(Errand::new(request.id, exchange, ticket))
     }

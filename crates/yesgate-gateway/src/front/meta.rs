@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::message::{Fields, Malformed};
+use crate::trace::{TraceContext, parent_in_meta};
 
 /// The members of `_meta` that a front looks at.
 #[derive(Debug, Default, Deserialize)]
@@ -18,6 +19,10 @@ pub(crate) struct Meta<'a> {
     pub(crate) info: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/logLevel")]
     log_level: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    traceparent: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tracestate: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "progressToken")]
     pub(crate) progress_token: Option<&'a RawValue>,
 }
@@ -47,6 +52,12 @@ impl<'a> Meta<'a> {
     /// The least level of log messages that the sender wants to hear with the answer.
     pub(crate) fn log_level(&self) -> Option<String> {
         self.log_level.and_then(text)
+    }
+
+    /// The span of the sender's that the request belongs to.
+    pub(crate) fn trace(&self) -> Option<TraceContext> {
+        let state = self.tracestate.and_then(text);
+        parent_in_meta(&self.traceparent.and_then(text)?, state.as_deref())
     }
 
     /// The capabilities, which every modern request must declare.

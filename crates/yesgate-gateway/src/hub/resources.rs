@@ -59,6 +59,7 @@ impl Hub {
                 progress: ask.progress.clone(),
                 log: ask.log.clone(),
                 headers: None,
+                trace: ask.trace.clone(),
                 talk: Arc::clone(&ask.talk),
                 cancel: ask.cancel.clone(),
             };

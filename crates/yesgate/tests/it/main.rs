@@ -32,6 +32,7 @@ mod serve_end;
 mod serve_outcome;
 mod serve_reload;
 mod serve_stdio;
+mod serve_traces;
 mod serve_wire;
 mod several;
 mod spend;

@@ -48,8 +48,14 @@ impl PipeFront {
         let voice = Voice::new(Arc::clone(&self.desk.means), abilities, outlet);
         let caller = named(&self.caller, hello.info.as_deref());
         let party = hello.into_party(caller, Arc::clone(&voice), &id);
-        let exchange =
-            self.desk.legacy_exchange(self.scope.clone(), &party, revision, line, request, Cancel::new());
+        let exchange = self.desk.legacy_exchange(
+            self.scope.clone(),
+            &party,
+            revision,
+            line,
+            request,
+            (Cancel::new(), None),
+        );
         let (front, id) = (Arc::clone(self), request.id.to_owned());
         let opening = async move {
             let opening = Opening::new(Arc::clone(&front.desk.board), Arc::clone(&party));
@@ -132,7 +138,7 @@ impl PipeFront {
         let ticket = self.begin(request.id, cancel.clone())?;
         let scope = self.scope.clone();
         let exchange =
-            self.desk.legacy_exchange(scope, &session.party, session.revision, line, request, cancel);
+            self.desk.legacy_exchange(scope, &session.party, session.revision, line, request, (cancel, None));
         Ok(Errand::new(request.id, exchange, ticket))
     }
 
