@@ -3,9 +3,12 @@
 //! INVARIANT: magic keys exist nowhere after [`CallRequest::parse`]; what is left is what is
 //! shown, digested and sent.
 
+use std::sync::OnceLock;
+
 use serde_json::{Map, Value};
 
 use crate::digest::Binding;
+use crate::json::plain::{Doubt, Plain};
 use crate::json::{CanonicalJson, JsonError, Limits, parse_strict};
 use crate::mode::Mode;
 use crate::token::ConfirmToken;
@@ -26,16 +29,41 @@ pub struct CallRequest {
     pub name: String,
     /// The arguments without the gateway's own.
     pub arguments: CanonicalJson,
-    /// Keys of `_meta` that steer the transport: progress, tracing, protocol version.
-    pub transport_meta: Map<String, Value>,
-    /// The other keys of `_meta`; a gated call drops them.
-    pub vendor_meta: Map<String, Value>,
+    /// What came along in `_meta`.
+    pub meta: CallMeta,
     /// The gateway's own arguments.
     pub presented: Presented,
     /// What else the request holds that a gated call may not.
     pub extras: Extras,
     /// Whether the bytes that came in are also what a server may see: nothing was taken out.
     pub untouched: Untouched,
+}
+
+/// The `_meta` of a call. It is read when somebody asks for it: few calls that pass need any of it.
+#[derive(Clone, Debug, Default)]
+pub struct CallMeta {
+    source: Box<str>,
+    parted: OnceLock<(Map<String, Value>, Map<String, Value>)>,
+}
+
+impl CallMeta {
+    /// The keys that steer the transport: progress, tracing, protocol version.
+    pub fn transport(&self) -> &Map<String, Value> {
+        &self.parted().0
+    }
+
+    /// The other keys; a gated call drops them.
+    pub fn vendor(&self) -> &Map<String, Value> {
+        &self.parted().1
+    }
+
+    fn parted(&self) -> &(Map<String, Value>, Map<String, Value>) {
+        self.parted.get_or_init(|| match parse_strict(self.source.as_bytes(), Limits::default()) {
+            Ok(Value::Object(meta)) => split_meta(meta),
+            // There is none: a source was walked over, and is an object.
+            Ok(_) | Err(_) => (Map::new(), Map::new()),
+        })
+    }
 }
 
 /// Whether taking out the gateway's arguments changed the call.
@@ -141,6 +169,56 @@ impl CallRequest {
     /// # Errors
     /// On anything that two readers could understand in two ways.
     pub fn parse(message: &[u8]) -> Result<Self, CallError> {
+        match Self::parse_plain(message) {
+            Ok(call) => Ok(call),
+            Err(Doubt) => Self::parse_closely(message),
+        }
+    }
+
+    /// Reads a call that has nothing but a name, arguments of its tool and `_meta`, in plain spelling: most are.
+    fn parse_plain(message: &[u8]) -> Result<Self, Doubt> {
+        let limits = Limits::default();
+        let text = str::from_utf8(message).map_err(|_| Doubt)?;
+        if text.len() > limits.max_bytes {
+            return Err(Doubt);
+        }
+        let (mut version, mut method, mut id) = ("", "", None);
+        let (mut name, mut arguments, mut meta) = (None, "{}", "");
+        Plain::before(text, limits.max_depth).whole_object(|walk, key| {
+            match key {
+                "jsonrpc" => version = walk.text()?,
+                "method" => method = walk.text()?,
+                "id" => id = Some(plain_id(walk.value()?)?),
+                "params" => walk.object(|walk, key| {
+                    match key {
+                        "name" => name = Some(walk.text()?),
+                        "arguments" => arguments = plain_arguments(walk)?,
+                        "_meta" => meta = walk.value()?,
+                        _ => return Err(Doubt),
+                    }
+                    Ok(())
+                })?,
+                _ => return Err(Doubt),
+            }
+            Ok(())
+        })?;
+        let (Some(id), Some(name)) = (id, name) else { return Err(Doubt) };
+        let is_object = meta.is_empty() || meta.starts_with('{');
+        if version != "2.0" || method != "tools/call" || !is_object {
+            return Err(Doubt);
+        }
+        Ok(Self {
+            id,
+            name: name.to_owned(),
+            arguments: CanonicalJson::of_plain(arguments),
+            meta: CallMeta { source: meta.into(), parted: OnceLock::new() },
+            presented: Presented::default(),
+            extras: Extras::default(),
+            untouched: Untouched::Yes,
+        })
+    }
+
+    fn parse_closely(message: &[u8]) -> Result<Self, CallError> {
         let Value::Object(mut envelope) = parse_strict(message, Limits::default())? else {
             return Err(CallError::Envelope("it is not an object"));
         };
@@ -166,13 +244,11 @@ impl CallRequest {
         let arguments = optional_object(params.remove("arguments"), "params.arguments")?;
         let meta = optional_object(params.remove("_meta"), "params._meta")?;
         let (arguments, presented, untouched) = take_meta_arguments(arguments)?;
-        let (transport_meta, vendor_meta) = split_meta(meta);
         Ok(Self {
             id,
             name,
             arguments: CanonicalJson::of_strict(Value::Object(arguments))?,
-            transport_meta,
-            vendor_meta,
+            meta: CallMeta { source: Box::default(), parted: split_meta(meta).into() },
             presented,
             extras,
             untouched,
@@ -182,6 +258,30 @@ impl CallRequest {
 
 const ENVELOPE_KEYS: [&str; 4] = ["jsonrpc", "id", "method", "params"];
 const PARAM_KEYS: [&str; 6] = ["name", "arguments", "_meta", "task", "inputResponses", "requestState"];
+
+/// The gateway's own arguments.
+const OWN_ARGUMENTS: [&str; 4] = ["confirm_token", "__confirm", "__mode", "__channel"];
+
+/// Walks over arguments that have none of the gateway's own among them.
+fn plain_arguments<'t>(walk: &mut Plain<'t>) -> Result<&'t str, Doubt> {
+    let rest = walk.rest();
+    walk.object(|walk, key| {
+        if OWN_ARGUMENTS.contains(&key) {
+            return Err(Doubt);
+        }
+        walk.value().map(|_| ())
+    })?;
+    let length = rest.len() - walk.rest().len();
+    rest.get(..length).ok_or(Doubt)
+}
+
+fn plain_id(id: &str) -> Result<Value, Doubt> {
+    match id.strip_prefix('"').and_then(|id| id.strip_suffix('"')) {
+        Some(text) if !text.contains('\\') => Ok(text.into()),
+        Some(_) => Err(Doubt),
+        None => id.parse::<i64>().map(Value::from).map_err(|_| Doubt),
+    }
+}
 
 fn request_id(id: Option<Value>) -> Result<Value, CallError> {
     match id {

@@ -12,6 +12,7 @@
 
 mod lookalike;
 mod number;
+pub(crate) mod plain;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -33,10 +34,13 @@ use self::read::{MAX_DEPTH, Rules};
 #[derive(Clone)]
 pub struct CanonicalJson(Arc<Spelling>);
 
-/// A text that is there, or the value that it will be written from.
+/// A text that is there, or what it will be written from.
+#[derive(Default)]
 struct Spelling {
     text: OnceLock<Box<str>>,
-    value: Option<Value>,
+    value: OnceLock<Value>,
+    /// The value as its sender spelled it.
+    source: Option<Box<str>>,
 }
 
 impl CanonicalJson {
@@ -60,21 +64,23 @@ impl CanonicalJson {
         if is_deeper_than(&value, MAX_DEPTH) {
             return Err(JsonError::TooDeep { limit: MAX_DEPTH });
         }
-        Ok(Self(Arc::new(Spelling { text: OnceLock::new(), value: Some(value) })))
+        Ok(Self(Arc::new(Spelling { value: value.into(), ..Spelling::default() })))
+    }
+
+    /// Takes a text that [`plain`] has walked over. It is read when somebody first asks for what it says.
+    pub(crate) fn of_plain(source: &str) -> Self {
+        Self(Arc::new(Spelling { source: Some(source.into()), ..Spelling::default() }))
     }
 
     fn written(text: Box<str>) -> Self {
-        Self(Arc::new(Spelling { text: text.into(), value: None }))
+        Self(Arc::new(Spelling { text: text.into(), ..Spelling::default() }))
     }
 
     /// Shows the canonical text.
     pub fn as_str(&self) -> &str {
         // INVARIANT: only numbers that are none cannot be written, and `Value` has no such. Were there one, the
         // text would be no JSON: what is digested and sent is this text, so nothing could run by it.
-        let write = || {
-            let value = self.0.value.as_ref();
-            value.and_then(|value| serde_json_canonicalizer::to_string(value).ok()).unwrap_or_default().into()
-        };
+        let write = || serde_json_canonicalizer::to_string(self.value().as_ref()).unwrap_or_default().into();
         self.0.text.get_or_init(write)
     }
 
@@ -85,10 +91,17 @@ impl CanonicalJson {
 
     /// The value: the one that it was made of, or read back from the text.
     pub fn value(&self) -> Cow<'_, Value> {
-        match &self.0.value {
-            Some(value) => Cow::Borrowed(value),
-            // INVARIANT: the text was written by `of` or compared with it, so it always reads.
-            None => Cow::Owned(read::read(self.as_bytes(), Limits::NONE, Rules::Lenient).unwrap_or_default()),
+        let Spelling { text, value, source } = &*self.0;
+        // INVARIANT: a source was walked over, and a text was written by `of` or compared with it. Both always read.
+        match (value.get(), source, text.get()) {
+            (Some(value), _, _) => Cow::Borrowed(value),
+            (None, Some(source), _) => Cow::Borrowed(value.get_or_init(|| {
+                read::read(source.as_bytes(), Limits::NONE, Rules::Strict).unwrap_or_default()
+            })),
+            (None, None, Some(text)) => {
+                Cow::Owned(read::read(text.as_bytes(), Limits::NONE, Rules::Lenient).unwrap_or_default())
+            }
+            (None, None, None) => Cow::Owned(Value::Null),
         }
     }
 

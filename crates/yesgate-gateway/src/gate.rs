@@ -163,7 +163,7 @@ impl Gate {
         }
         let era = match &errand.party {
             Some((party, _)) => party.era,
-            None => Era::of_meta(&request.transport_meta),
+            None => Era::of_meta(request.meta.transport()),
         };
         self.answer(errand, request, incoming).await.in_era(era)
     }
@@ -177,7 +177,7 @@ impl Gate {
     ) -> Reply {
         let errand = &self.named_by_meta(errand, &request);
         let caller = &errand.caller;
-        if errand.party.is_none() && Era::of_meta(&request.transport_meta) == Era::Modern {
+        if errand.party.is_none() && Era::of_meta(request.meta.transport()) == Era::Modern {
             errand.way.speaks(Era::Modern);
         }
         if let Some(tool) = OwnTool::named(&request.name, &self.policy()) {
@@ -247,8 +247,8 @@ impl Gate {
                 }
             },
             (Untouched::No, Ok(())) => {
-                let mut meta = errand.meta(&request.transport_meta);
-                meta.extend(request.vendor_meta.clone());
+                let mut meta = errand.meta(request.meta.transport());
+                meta.extend(request.meta.vendor().clone());
                 let mirrored = errand.way.mirrored(&permitted.call().binding);
                 Form::Canonical { meta, mirrored }
             }
@@ -362,7 +362,7 @@ impl Gate {
         match claim {
             Claim::Run(permitted) => {
                 let mirrored = errand.way.mirrored(&permitted.call().binding);
-                let form = Form::Canonical { meta: errand.meta(&request.transport_meta), mirrored };
+                let form = Form::Canonical { meta: errand.meta(request.meta.transport()), mirrored };
                 errand.begun.note(id);
                 let _running = self.runs.begin();
                 let running = errand.way.execute(permitted, form, &errand.hearing, &errand.cancel);
@@ -383,7 +383,7 @@ impl Gate {
             Naming::BySelf => {
                 let name = match &errand.party {
                     Some((party, _)) => party.client.clone(),
-                    None => client_name(&request.transport_meta).and_then(client_id),
+                    None => client_name(request.meta.transport()).and_then(client_id),
                 };
                 if let Some(client) = name {
                     errand.caller.client = client;

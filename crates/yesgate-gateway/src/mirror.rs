@@ -118,6 +118,16 @@ pub fn check(
     params: Option<&RawValue>,
     version: Option<&str>,
 ) -> Result<(), Mismatch> {
+    check_with(headers, method, version, || name_of(method, params))
+}
+
+/// The same for whoever can tell without another look at the parameters what they are about.
+pub(crate) fn check_with<'a>(
+    headers: &HeaderMap,
+    method: &str,
+    version: Option<&str>,
+    name: impl FnOnce() -> Result<Option<Cow<'a, str>>, Mismatch>,
+) -> Result<(), Mismatch> {
     let said = single(headers, &PROTOCOL_VERSION)?;
     if let Some(version) = version {
         same(&PROTOCOL_VERSION, said, version)?;
@@ -130,7 +140,7 @@ pub fn check(
         return Ok(());
     }
     let said = decode(&NAME, said.ok_or_else(|| Fault::Missing.of(NAME))?)?;
-    match name_of(method, params)? {
+    match name()? {
         Some(name) if name == said => Ok(()),
         Some(_) => Err(Fault::Different.of(NAME)),
         None => Err(Fault::Surplus.of(NAME)),
@@ -149,7 +159,7 @@ const OPENING: &str = "=?base64?";
 const CLOSING: &str = "?=";
 
 /// The parameter that [`NAME`] repeats (SEP-2243; SEP-2663 for tasks).
-fn name_key(method: &str) -> Option<&'static str> {
+pub(crate) fn name_key(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
@@ -213,7 +223,7 @@ fn put(headers: &mut HeaderMap, header: &HeaderName, value: Option<HeaderValue>)
 }
 
 /// A JSON string, borrowed where it is written without escapes.
-fn text(json: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn text(json: &str) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
         serde_json::from_str(json).ok().map(Cow::Owned)

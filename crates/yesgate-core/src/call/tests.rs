@@ -1,5 +1,7 @@
 //! The parser table: what is read, what is refused, and with which words.
 
+mod plain;
+
 use serde_json::json;
 
 use super::{CallKey, CallRequest, Untouched, WishedChannel};
@@ -115,9 +117,9 @@ fn a_hosts_own_meta_is_noticed_and_the_transports_kept() {
         r#"{"name":"a","_meta":{"progressToken":2,"claudecode/toolUseId":"toolu_1","io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,
     )
     .unwrap();
-    assert_eq!(call.vendor_meta.keys().collect::<Vec<_>>(), ["claudecode/toolUseId"]);
+    assert_eq!(call.meta.vendor().keys().collect::<Vec<_>>(), ["claudecode/toolUseId"]);
     assert_eq!(
-        call.transport_meta.keys().collect::<Vec<_>>(),
+        call.meta.transport().keys().collect::<Vec<_>>(),
         ["io.modelcontextprotocol/protocolVersion", "progressToken"]
     );
 }

@@ -19,6 +19,13 @@ pub(crate) fn single(headers: &HeaderMap, header: HeaderName) -> Result<Option<&
     }
 }
 
+/// Whether the client understands both kinds of answers, as the protocol demands.
+pub(crate) fn accepts_answers(headers: &HeaderMap) -> bool {
+    // Nearly every client says so in these very words.
+    headers.get(ACCEPT).is_some_and(|value| value == "application/json, text/event-stream")
+        || (accepts(headers, "application/json") && accepts(headers, "text/event-stream"))
+}
+
 /// Whether the client understands an answer of this kind; a client that names none understands all.
 pub(crate) fn accepts(headers: &HeaderMap, kind: &str) -> bool {
     if !headers.contains_key(ACCEPT) {

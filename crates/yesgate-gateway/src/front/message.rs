@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::envelope::{Envelope, Kind};
 use crate::methods::{Route, passes, route};
+use crate::mirror;
 use crate::reply::Reply;
 use crate::talk::Given;
 
@@ -55,13 +56,10 @@ pub(crate) struct Notification<'a> {
 pub(crate) struct Fields<'a> {
     #[serde(borrow, default, rename = "_meta")]
     pub(crate) meta: Option<&'a RawValue>,
-    #[expect(dead_code, reason = "read so that one that occurs twice is refused")]
     #[serde(borrow, default)]
     name: Option<&'a RawValue>,
-    #[expect(dead_code, reason = "read so that one that occurs twice is refused")]
     #[serde(borrow, default)]
     uri: Option<&'a RawValue>,
-    #[expect(dead_code, reason = "read so that one that occurs twice is refused")]
     #[serde(borrow, default, rename = "taskId")]
     task_id: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "requestId")]
@@ -82,6 +80,19 @@ impl<'a> Fields<'a> {
         }
         serde_json::from_str(params.get())
             .map_err(|error| Malformed(format!("`params` was not read: {error}")))
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// What a request of this method is about, where its headers have to repeat that.
+    pub(crate) fn subject(&self, method: &str) -> Option<Cow<'a, str>> {
+        let subject = match mirror::name_key(method)? {
+            "name" => self.name,
+            "uri" => self.uri,
+            "taskId" => self.task_id,
+            _ => None,
+        };
+        mirror::text(subject?.get())
     }
 }
 

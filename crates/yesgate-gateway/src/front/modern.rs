@@ -72,7 +72,8 @@ impl HttpFront {
             Err(Malformed(words)) => return refuse(Reply::error(-32602, &words, None)),
         };
         let version = Revision::July2026.as_str();
-        if let Err(mismatch) = mirror::check(&headers, &request.method, request.params, Some(version)) {
+        let subject = || Ok(request.fields.subject(&request.method));
+        if let Err(mismatch) = mirror::check_with(&headers, &request.method, Some(version), subject) {
             return refuse(Reply::error(-32020, &mismatch.to_string(), None));
         }
         if request.method == "subscriptions/listen" {

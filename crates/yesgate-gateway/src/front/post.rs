@@ -59,8 +59,7 @@ impl HttpFront {
             let words = "the content type must be application/json";
             return answer::error(StatusCode::UNSUPPORTED_MEDIA_TYPE, -32600, words);
         }
-        if !headers::accepts(&headers, "application/json") || !headers::accepts(&headers, "text/event-stream")
-        {
+        if !headers::accepts_answers(&headers) {
             let words = "the client must accept application/json and text/event-stream";
             return answer::error(StatusCode::NOT_ACCEPTABLE, -32600, words);
         }
