@@ -20,6 +20,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 use tracing::Instrument as _;
+use yesgate_core::id::ServerName;
 use yesgate_core::policy::Policy;
 use yesgate_ledger::Ledger;
 
@@ -53,7 +54,13 @@ pub struct Hub {
 #[derive(Clone, Debug, Default)]
 struct SessionNotes {
     log: Option<LogLevel>,
-    /// The resources whose changes it wants to hear of from modern servers.
+    /// What it wants to hear of from modern servers.
+    follows: HashMap<ServerName, Follow>,
+}
+
+/// The resources of one modern server whose changes a session wants to hear of.
+#[derive(Clone, Debug, Default)]
+struct Follow {
     uris: Vec<String>,
     /// Held while it does.
     stream: Option<tokio::sync::mpsc::Sender<()>>,
@@ -296,11 +303,7 @@ impl Hub {
     }
 
     async fn link(&self, server: &Arc<Server>, party: &Arc<Party>) -> Result<Arc<Link>, Unreachable> {
-        let link = server.link(party).await?;
-        if let (Era::Modern, Some(talk)) = (link.era, &party.session) {
-            server.follow_session(&link, &party.key, talk);
-        }
-        Ok(link)
+        reach(server, party).await
     }
 
     fn hearing(&self, ask: &Ask) -> Hearing {
@@ -424,6 +427,16 @@ impl Ask {
     fn fields(&self) -> Option<RawObject> {
         self.params.as_ref().map(Params::raw).and_then(RawObject::parse)
     }
+}
+
+/// The link for a client. A session hears from then on that the lists of a modern server changed; a server of the
+/// old era says so by itself.
+async fn reach(server: &Arc<Server>, party: &Arc<Party>) -> Result<Arc<Link>, Unreachable> {
+    let link = server.link(party).await?;
+    if let (Era::Modern, Some(talk)) = (link.era, &party.session) {
+        server.follow_session(&link, &party.key, talk);
+    }
+    Ok(link)
 }
 
 fn no_such_method() -> Reply {

@@ -9,7 +9,7 @@
 //! | `echo` | answers with its arguments, byte for byte, as `structuredContent`; only reads |
 //! | `bytes` | answers with `count` bytes of text; only reads |
 //!
-//! Besides: the resource `note://a`, the prompt `greet`, changes of lists on demand, `subscriptions/listen`
+//! Besides: the resource `note://a` or others, the prompt `greet`, completions, changes of lists on demand, `subscriptions/listen`
 //! and the `GET` stream. It is strict: headers that do not mirror the body, a session that is missing or
 //! forgotten, a request before `notifications/initialized` are refused as the eras demand.
 //! [`Misbehaviour`] lists what it does wrong when it is told to.
@@ -36,6 +36,7 @@ use tokio::sync::oneshot;
 pub use self::arrived::{Arrived, End};
 use self::behaviour::Order;
 pub use self::behaviour::{Misbehaviour, On};
+use self::catalogue::Resources;
 use self::misbehave::{Connection, misbehave};
 use self::play::play;
 use self::server::Server;
@@ -66,6 +67,8 @@ pub struct MockSettings {
     pub rug_pull_after: Option<u64>,
     /// How many tools stand on a page; none: all.
     pub pages: Option<usize>,
+    /// The addresses of its resources; none: `note://a`.
+    pub resources: Vec<String>,
 }
 
 /// A server. Dropped, it is killed.
@@ -105,7 +108,7 @@ impl MockHttp {
             pages: settings.pages.map(|pages| pages.max(1)),
             ..Flags::default()
         };
-        let server = Arc::new(Server::new(settings.eras, flags));
+        let server = Arc::new(Server::new(settings.eras, flags, Resources::new(settings.resources)));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("there is a free port");
         let address = listener.local_addr().expect("a listener has an address");
         let running = Some(serve(Arc::clone(&server), listener));

@@ -1,5 +1,6 @@
 //! Lists: one server's as it is, all servers' as one.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Hub, SEPARATOR, no_such_server, unreachable};
+use super::{Hub, SEPARATOR, no_such_server, reach, unreachable};
 use crate::board::{Ask, Scope};
 use crate::book::{Page, definition, next_cursor};
 use crate::bridge;
@@ -54,10 +55,10 @@ impl Hub {
 
     /// Answers a list of something else.
     pub(super) async fn list(&self, ask: &Ask) -> Reply {
-        let (member, named, capability) = match ask.method.as_str() {
-            "prompts/list" => ("prompts", true, "prompts"),
-            "resources/list" => ("resources", false, "resources"),
-            _ => ("resourceTemplates", false, "resources"),
+        let (member, address, capability) = match ask.method.as_str() {
+            "prompts/list" => ("prompts", None, "prompts"),
+            "resources/list" => ("resources", Some("uri"), "resources"),
+            _ => ("resourceTemplates", Some("uriTemplate"), "resources"),
         };
         if let Scope::One(_) = ask.scope {
             return self.only(ask).await;
@@ -72,11 +73,16 @@ impl Hub {
             })
             .await;
         let mut all: Vec<Box<RawValue>> = Vec::new();
+        let mut addresses = HashSet::new();
         for (server, list) in lists {
-            if named {
-                all.extend(list.iter().filter_map(|item| prefixed(&server.spec.prefix, item)));
-            } else {
-                all.extend(list);
+            match address {
+                None => all.extend(list.iter().filter_map(|item| prefixed(&server.spec.prefix, item))),
+                // An address that several servers have is the first one's, as it is when it is read.
+                Some(address) => all.extend(list.into_iter().filter(|item| {
+                    RawObject::parse(item)
+                        .and_then(|item| item.text(address))
+                        .is_none_or(|found| addresses.insert(found))
+                })),
             }
         }
         whole_list(ask, member, &all)
@@ -125,7 +131,13 @@ impl Hub {
             asked.spawn(async move {
                 let listing = async {
                     let link = linked(&server, &party).await?;
-                    list(Arc::clone(&server), link).await
+                    match list(Arc::clone(&server), Arc::clone(&link)).await {
+                        // The server has forgotten the session: it is opened again, once.
+                        None if link.upstream.is_forgotten() => {
+                            list(Arc::clone(&server), linked(&server, &party).await?).await
+                        }
+                        listed => listed,
+                    }
                 };
                 let listed = timeout(PATIENCE, listing).await.ok().flatten();
                 if listed.is_none() {
@@ -144,7 +156,7 @@ impl Hub {
 }
 
 async fn linked(server: &Arc<Server>, party: &Arc<Party>) -> Option<Arc<Link>> {
-    match server.link(party).await {
+    match reach(server, party).await {
         Ok(link) => Some(link),
         Err(error) => {
             tracing::warn!(%error, "a server is left out of a list: {error}");

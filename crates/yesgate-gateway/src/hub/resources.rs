@@ -90,7 +90,8 @@ impl Hub {
                 }
                 let resources = drain(&link, "resources/list", "resources").await.unwrap_or_default();
                 let templates = drain(&link, "resources/templates/list", "resourceTemplates").await;
-                Some((resources, templates.unwrap_or_default()))
+                let is_known = !link.upstream.is_forgotten();
+                is_known.then(|| (resources, templates.unwrap_or_default()))
             })
             .await;
         let text = |item: &serde_json::value::RawValue, key: &str| RawObject::parse(item)?.text(key);
@@ -139,18 +140,20 @@ impl Hub {
                 self.reply(ask, &link, execution)
             }
             Era::Modern => {
-                self.follow_uris(&link, ask, uri);
+                self.follow_uris(server, &link, ask, uri);
                 Reply::Result("{}".into())
             }
         }
     }
 
-    /// In the modern era a subscription lasts as long as its stream: the session's wishes are one stream.
-    fn follow_uris(&self, link: &Arc<Link>, ask: &Ask, uri: String) {
+    /// In the modern era a subscription lasts as long as its stream: the session's wishes are one stream at each
+    /// server.
+    fn follow_uris(&self, server: &Server, link: &Arc<Link>, ask: &Ask, uri: String) {
         let Some(talk) = ask.party.session.clone() else { return };
         let (uris, mut heard) = {
             let mut sessions = self.sessions();
             let notes = sessions.entry(ask.party.key.clone()).or_default();
+            let notes = notes.follows.entry(server.gate.server.name.clone()).or_default();
             notes.uris.retain(|known| *known != uri);
             if ask.method == "resources/subscribe" {
                 notes.uris.push(uri);

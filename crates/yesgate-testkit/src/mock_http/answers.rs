@@ -25,10 +25,11 @@ impl Server {
         let result = match (method, era) {
             ("tools/call", _) => return self.call(arrived, era, id, params),
             ("tools/list", _) => self.list(params, era),
-            ("resources/list", _) => Ok(era.complete_list(catalogue::resources())),
-            ("resources/templates/list", _) => Ok(era.complete_list(catalogue::templates())),
-            ("resources/read", _) => catalogue::resource(params).map(|found| era.complete_list(found)),
+            ("resources/list", _) => Ok(era.complete_list(self.resources.list())),
+            ("resources/templates/list", _) => Ok(era.complete_list(self.resources.templates())),
+            ("resources/read", _) => self.resources.read(params).map(|found| era.complete_list(found)),
             ("prompts/list", _) => Ok(era.complete_list(catalogue::prompts())),
+            ("completion/complete", _) => Ok(era.complete(self.resources.complete(params))),
             ("prompts/get", _) => catalogue::prompt(params).map(|found| era.complete(found)),
             ("logging/setLevel" | "resources/subscribe" | "resources/unsubscribe", Era::Legacy) => {
                 Ok(json!({}))

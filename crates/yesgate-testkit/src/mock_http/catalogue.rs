@@ -30,6 +30,7 @@ fn capabilities() -> Value {
         "tools": {"listChanged": true},
         "resources": {"listChanged": true, "subscribe": true},
         "prompts": {"listChanged": true},
+        "completions": {},
         "logging": {},
     })
 }
@@ -53,24 +54,48 @@ pub(super) fn tools(flags: &Flags, lists_before: u64) -> Vec<Value> {
     all
 }
 
-/// The one resource there is.
-pub(super) const RESOURCE: &str = "note://a";
+/// The resources there are, by their addresses.
+#[derive(Debug)]
+pub(super) struct Resources(Vec<String>);
 
-pub(super) fn resources() -> Map<String, Value> {
-    object(json!({"resources": [{"uri": RESOURCE, "name": "a", "mimeType": "text/plain"}]}))
-}
-
-pub(super) fn templates() -> Map<String, Value> {
-    object(json!({"resourceTemplates": [{"uriTemplate": "note://{id}", "name": "note"}]}))
-}
-
-/// What `resources/read` is answered with.
-pub(super) fn resource(params: &Value) -> Result<Map<String, Value>, RpcError> {
-    if params["uri"] == RESOURCE {
-        let contents = json!([{"uri": RESOURCE, "mimeType": "text/plain", "text": "the first note"}]);
-        return Ok(object(json!({ "contents": contents })));
+impl Resources {
+    /// These; none: one note.
+    pub(super) fn new(addresses: Vec<String>) -> Self {
+        Self(if addresses.is_empty() { vec!["note://a".to_owned()] } else { addresses })
     }
-    Err(RpcError::new(-32602, "no such resource").with(json!({"uri": params["uri"]})))
+
+    pub(super) fn list(&self) -> Map<String, Value> {
+        let entry = |uri: &String| json!({"uri": uri, "name": "a", "mimeType": "text/plain"});
+        object(json!({"resources": self.0.iter().map(entry).collect::<Vec<_>>()}))
+    }
+
+    /// One template, for addresses that begin as the first one does.
+    pub(super) fn templates(&self) -> Map<String, Value> {
+        object(
+            json!({"resourceTemplates": [{"uriTemplate": format!("{}{{id}}", self.scheme()), "name": "note"}]}),
+        )
+    }
+
+    /// What `resources/read` is answered with.
+    pub(super) fn read(&self, params: &Value) -> Result<Map<String, Value>, RpcError> {
+        let uri = &params["uri"];
+        if self.0.iter().any(|known| uri == known) {
+            let contents = json!([{"uri": uri, "mimeType": "text/plain", "text": "the first note"}]);
+            return Ok(object(json!({ "contents": contents })));
+        }
+        Err(RpcError::new(-32602, "no such resource").with(json!({"uri": uri})))
+    }
+
+    /// What `completion/complete` is answered with: what was typed, and where.
+    pub(super) fn complete(&self, params: &Value) -> Map<String, Value> {
+        let typed = params["argument"]["value"].as_str().unwrap_or_default();
+        object(json!({"completion": {"values": [format!("{typed} at {}", self.scheme())]}}))
+    }
+
+    fn scheme(&self) -> String {
+        let first = self.0.first().map_or("", String::as_str);
+        first.split_once("://").map_or_else(String::new, |(scheme, _)| format!("{scheme}://"))
+    }
 }
 
 pub(super) fn prompts() -> Map<String, Value> {

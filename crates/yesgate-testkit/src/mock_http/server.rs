@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::MockEras;
 use super::arrived::{Arrived, End};
 use super::behaviour::{Misbehaviour, Order};
-use super::catalogue;
+use super::catalogue::{self, Resources};
 use super::headers;
 use super::plan::{Plan, error_text, result_text};
 use super::socket::Request;
@@ -26,6 +26,7 @@ pub(super) struct Server {
     pub(super) eras: MockEras,
     /// What the tools say of themselves.
     pub(super) flags: Flags,
+    pub(super) resources: Resources,
     /// Whether the tool `slow` may answer.
     pub(super) gate: watch::Sender<bool>,
     state: Mutex<State>,
@@ -67,7 +68,7 @@ pub(super) struct Subscription {
 }
 
 impl Server {
-    pub(super) fn new(eras: MockEras, flags: Flags) -> Self {
+    pub(super) fn new(eras: MockEras, flags: Flags, resources: Resources) -> Self {
         let state = State {
             arrived: Vec::new(),
             connections: 0,
@@ -81,7 +82,7 @@ impl Server {
             listeners: Vec::new(),
             polls: BTreeMap::new(),
         };
-        Self { eras, flags, gate: watch::Sender::new(true), state: Mutex::new(state) }
+        Self { eras, flags, resources, gate: watch::Sender::new(true), state: Mutex::new(state) }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {

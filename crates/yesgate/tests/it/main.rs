@@ -31,6 +31,7 @@ mod serve_door;
 mod serve_end;
 mod serve_outcome;
 mod serve_reload;
+mod serve_shared;
 mod serve_stdio;
 mod serve_traces;
 mod serve_wire;
