@@ -9,6 +9,7 @@ mod hello;
 mod listening;
 mod lists;
 mod resources;
+mod tasks;
 mod timing;
 
 use std::collections::HashMap;

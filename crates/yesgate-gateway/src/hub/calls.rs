@@ -6,6 +6,7 @@ use http::HeaderMap;
 use yesgate_core::id::IntentId;
 use yesgate_core::intent::ResultKind;
 
+use super::tasks::without_tasks;
 use super::{Hub, no_such_server, unreachable};
 use crate::board::{Ask, Scope};
 use crate::bridge;
@@ -32,6 +33,8 @@ impl Hub {
                 if OwnTool::is_one(&name) {
                     return self.own_call(ask, begun).await;
                 }
+                let without = without_tasks(ask);
+                let ask = without.as_ref().unwrap_or(ask);
                 match self.split(&name) {
                     Some((server, name)) => self.call_of(&server, ask, Some(&name), begun).await,
                     None => Reply::error(

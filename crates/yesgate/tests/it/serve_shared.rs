@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use yesgate_testkit::mock_http::Arrived;
 use yesgate_testkit::{
-    Gateway, MockEras, MockHttp, MockSettings, ServeStage, WebAnswer, WebHost, eventually, text,
+    Gateway, MockEras, MockHttp, MockSettings, ServeStage, WebAnswer, WebHost, confirm_token, eventually,
+    structured, text,
 };
 
 /// Two servers over HTTP, one of each era, with one address in common.
@@ -257,4 +258,55 @@ async fn a_server_that_forgot_its_sessions_is_in_every_list() {
         play.old.forget_sessions();
         assert_eq!(read(&host, "file://a").await["result"]["contents"][0]["uri"], "file://a");
     }
+}
+
+/// Tasks belong to one server: the shared endpoint neither has them nor has a server make one, and at the endpoint of
+/// one server they pass.
+#[tokio::test]
+async fn the_shared_endpoint_has_no_tasks_and_asks_no_server_for_one() {
+    let play = Play::new();
+    let extensions = json!({"extensions": {"io.modelcontextprotocol/tasks": {}, "org.example/other": {}}});
+    let modern = play.gateway.all().capable(extensions.clone());
+    let [_, legacy] = play.hosts().await;
+    let hello = modern.discover().await;
+    assert_eq!(hello["result"]["capabilities"].get("tasks"), None);
+    assert_eq!(hello["result"]["capabilities"].get("extensions"), None);
+    for method in ["tasks/get", "tasks/cancel"] {
+        for host in [&modern, &legacy] {
+            let answer = host
+                .draft(method, json!({"taskId": "t"}))
+                .header("mcp-name", "t")
+                .send()
+                .await
+                .answer()
+                .await;
+            assert_eq!(answer["error"]["code"], -32601, "{answer:#}");
+        }
+    }
+    let words = |server: &MockHttp| {
+        server.requests().iter().rfind(|one| one.rpc_method() == "tools/call").unwrap().text()
+    };
+    for (name, server) in [("anew", &play.new), ("bold", &play.old)] {
+        let tool = format!("{name}__read_note");
+        assert_eq!(text(&modern.call(&tool, json!({"id": "a"})).await), "the first note");
+        assert!(!words(server).contains("io.modelcontextprotocol/tasks"), "{}", words(server));
+        let params = json!({"name": tool, "arguments": {"id": "a"}, "task": {"ttl": 60_000}});
+        assert_eq!(text(&legacy.request("tools/call", params).await), "the first note");
+        assert!(!words(server).contains("\"task\""), "{}", words(server));
+
+        let held = modern.call(&format!("{name}__delete_note"), json!({"id": "b"})).await;
+        let gated = json!({"id": "b", "confirm_token": confirm_token(&held)});
+        let ran = modern.call(&format!("{name}__delete_note"), gated).await;
+        assert_eq!(structured(&ran)["deleted"], "b", "{ran:#}");
+        assert!(!words(server).contains("io.modelcontextprotocol/tasks"), "{}", words(server));
+    }
+    assert!(words(&play.new).contains("org.example/other"));
+
+    let one = play.gateway.server("anew").capable(extensions);
+    one.call("read_note", json!({"id": "a"})).await;
+    assert!(words(&play.new).contains("io.modelcontextprotocol/tasks"));
+    let mut one = play.gateway.server("bold");
+    one.initialize().await;
+    one.request("tools/call", json!({"name": "read_note", "arguments": {}, "task": {"ttl": 60_000}})).await;
+    assert!(words(&play.old).contains("\"task\""));
 }
