@@ -203,8 +203,8 @@ impl Connection {
 /// The data of the last event that has some; those before it are no answer.
 fn last_event(stream: &Bytes) -> Result<Bytes> {
     let lines = stream.split(|byte| *byte == b'\n');
-    let data = lines.filter_map(|line| line.strip_prefix(b"data:")).map(<[u8]>::trim_ascii);
-    let last = data.filter(|data| !data.is_empty()).next_back().context("a stream without an answer")?;
+    let mut data = lines.filter_map(|line| line.strip_prefix(b"data:")).map(<[u8]>::trim_ascii);
+    let last = data.rfind(|data| !data.is_empty()).context("a stream without an answer")?;
     Ok(stream.slice_ref(last))
 }
 

@@ -51,6 +51,25 @@ pub struct Ask {
     pub cancel: Cancel,
 }
 
+impl Ask {
+    /// The same request with other parameters, in this message.
+    pub(crate) fn with(&self, message: bytes::Bytes, params: Params) -> Self {
+        Self {
+            scope: self.scope.clone(),
+            party: Arc::clone(&self.party),
+            method: self.method.clone(),
+            message,
+            params: Some(params),
+            progress: self.progress.clone(),
+            log: self.log.clone(),
+            headers: self.headers.clone(),
+            trace: self.trace.clone(),
+            talk: Arc::clone(&self.talk),
+            cancel: self.cancel.clone(),
+        }
+    }
+}
+
 /// What a client wants to hear about outside of its requests.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Wanted {

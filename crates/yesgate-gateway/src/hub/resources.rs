@@ -50,19 +50,7 @@ impl Hub {
             reference.set("name", raw(serde_json::Value::from(name).to_string()));
             let mut fields = ask.fields().unwrap_or_default();
             fields.set("ref", reference.to_raw());
-            let renamed = Ask {
-                scope: ask.scope.clone(),
-                party: Arc::clone(&ask.party),
-                method: ask.method.clone(),
-                message: ask.message.clone(),
-                params: Some(fields.to_raw().into()),
-                progress: ask.progress.clone(),
-                log: ask.log.clone(),
-                headers: None,
-                trace: ask.trace.clone(),
-                talk: Arc::clone(&ask.talk),
-                cancel: ask.cancel.clone(),
-            };
+            let renamed = ask.with(ask.message.clone(), fields.to_raw().into());
             return self.pass(&server, &renamed, None).await;
         }
         let template = reference.text("uri").unwrap_or_default();

@@ -7,15 +7,13 @@
 //! whoever does not have tasks (2025-11-25), and a server may not make a task of it (SEP-2663). At the endpoint of
 //! one server its tasks pass.
 
-use std::sync::Arc;
-
 use crate::board::Ask;
 use crate::era;
 use crate::raw::{RawObject, bytes};
 
 /// A call without its wish to become a task; `None` where it has none.
 pub(super) fn without_tasks(ask: &Ask) -> Option<Ask> {
-    let text = ask.params.as_deref()?.get();
+    let text = ask.params.as_ref()?.raw().get();
     if !text.contains(r#""task""#) && !text.contains(EXTENSION) {
         return None;
     }
@@ -33,17 +31,7 @@ pub(super) fn without_tasks(ask: &Ask) -> Option<Ask> {
     let params = params.to_raw();
     let mut message: RawObject = serde_json::from_slice(&ask.message).ok()?;
     message.set("params", params.clone());
-    Some(Ask {
-        scope: ask.scope.clone(),
-        party: Arc::clone(&ask.party),
-        method: ask.method.clone(),
-        message: bytes(message.to_raw()),
-        params: Some(params),
-        headers: ask.headers.clone(),
-        trace: ask.trace.clone(),
-        talk: Arc::clone(&ask.talk),
-        cancel: ask.cancel.clone(),
-    })
+    Some(ask.with(bytes(message.to_raw()), params.into()))
 }
 
 /// What a client declares that can deal with tasks (SEP-2663).
