@@ -30,7 +30,7 @@ pub mod pipe;
 mod post;
 mod pulse;
 mod resume;
-mod revision;
+pub(crate) mod revision;
 mod session;
 pub mod share;
 pub mod streams;

@@ -35,6 +35,7 @@ mod jobs;
 mod plain;
 mod rounds;
 mod seal;
+mod sessions;
 
 /// Runs the fixture as its command line says.
 pub fn main() -> ExitCode {
@@ -102,6 +103,27 @@ impl Fixture {
     fn new(world: World) -> Self {
         Self { world, opened: Mutex::default(), logging: Arc::default() }
     }
+
+    /// One round of a tool.
+    async fn run_tool(
+        &self,
+        request: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(answer) = plain::call(request, context, &self.world, &self.logging).await {
+            return answer.map(CallToolResponse::from);
+        }
+        if let Some(answer) = asking::call(request) {
+            return Ok(answer);
+        }
+        if let Some(answer) = rounds::call(request, context) {
+            return answer;
+        }
+        if let Some(answer) = jobs::call(request, context, &self.world.tasks).await {
+            return answer;
+        }
+        Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None))
+    }
 }
 
 impl fmt::Debug for Fixture {
@@ -148,22 +170,24 @@ impl rmcp::ServerHandler for Fixture {
 
     async fn call_tool(
         &self,
-        request: CallToolRequestParams,
+        mut request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if let Some(answer) = plain::call(&request, &context, &self.world, &self.logging).await {
-            return answer.map(CallToolResponse::from);
+        for _ in 0..sessions::MOST_ROUNDS {
+            let answer = self.run_tool(&request, &context).await?;
+            let CallToolResponse::InputRequired(asked) = answer else { return Ok(answer) };
+            if sessions::is_modern(&context) {
+                return Ok(asked.into());
+            }
+            match sessions::answers(&context, asked.input_requests).await {
+                Ok(answers) => request.input_responses = Some(answers),
+                Err(error) => {
+                    return Ok(plain::failure(&format!("the client did not answer: {error}")).into());
+                }
+            }
+            request.request_state = asked.request_state;
         }
-        if let Some(answer) = asking::call(&request, &context).await {
-            return answer.map(CallToolResponse::from);
-        }
-        if let Some(answer) = rounds::call(&request, &context) {
-            return answer;
-        }
-        if let Some(answer) = jobs::call(&request, &context, &self.world.tasks).await {
-            return answer;
-        }
-        Err(ErrorData::invalid_params(format!("there is no tool `{}`", request.name), None))
+        Err(ErrorData::internal_error("there is no end to the questions", None))
     }
 
     async fn list_prompts(
@@ -176,13 +200,22 @@ impl rmcp::ServerHandler for Fixture {
 
     async fn get_prompt(
         &self,
-        request: GetPromptRequestParams,
-        _context: RequestContext<RoleServer>,
+        mut request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        if let Some(answer) = rounds::prompt(&request) {
-            return Ok(answer);
+        for _ in 0..sessions::MOST_ROUNDS {
+            let Some(answer) = rounds::prompt(&request) else {
+                return catalogue::prompt(&request).map(GetPromptResponse::from);
+            };
+            let GetPromptResponse::InputRequired(asked) = answer else { return Ok(answer) };
+            if sessions::is_modern(&context) {
+                return Ok(asked.into());
+            }
+            let answers = sessions::answers(&context, asked.input_requests).await;
+            let answers = answers.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+            request.input_responses = Some(answers);
         }
-        catalogue::prompt(&request).map(GetPromptResponse::from)
+        Err(ErrorData::internal_error("there is no end to the questions", None))
     }
 
     async fn complete(

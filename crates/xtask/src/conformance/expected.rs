@@ -27,7 +27,7 @@ pub(super) struct Expected {
 #[serde(deny_unknown_fields)]
 struct Entry {
     requirements: String,
-    /// Absent: over both.
+    /// Absent: in the suite's own era over both, stdio and HTTP.
     upstream: Option<Upstream>,
     scenario: String,
     check: String,
@@ -120,6 +120,7 @@ impl Entry {
         match self.upstream {
             Some(Upstream::Stdio) => &[Upstream::Stdio],
             Some(Upstream::Http) => &[Upstream::Http],
+            Some(Upstream::Crossed) => &[Upstream::Crossed],
             None => &[Upstream::Stdio, Upstream::Http],
         }
     }
@@ -166,6 +167,9 @@ mod tests {
         check(&entry("upstream = \"http\"\n"), &[Upstream::Http], 0);
         check(&entry("upstream = \"http\"\n"), &both, 1);
         check(&entry("upstream = \"http\"\n"), &[Upstream::Stdio], 2);
+        check(&entry(""), &[Upstream::Stdio, Upstream::Http, Upstream::Crossed], 1);
+        check(&entry("upstream = \"crossed\"\n"), &[Upstream::Crossed], 0);
+        check(&entry("upstream = \"crossed\"\n"), &both, 3);
     }
 
     #[test]

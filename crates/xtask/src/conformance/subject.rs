@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::conformance::Upstream;
+use crate::conformance::{Requirements, Upstream};
 
 /// A running server and all that runs for it.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Subject {
     }
 
     /// Starts the gateway, and the fixture behind it.
-    pub(super) fn gateway(folder: &Path, upstream: Upstream) -> Result<Self> {
+    pub(super) fn gateway(folder: &Path, upstream: Upstream, requirements: Requirements) -> Result<Self> {
         let (place, fixture) = match upstream {
             Upstream::Stdio => {
                 let command = [program_text("conformance-server")?, "--stdio".to_owned()];
@@ -40,6 +40,11 @@ impl Subject {
             Upstream::Http => {
                 let (fixture, url) = fixture(folder)?;
                 (format!("url = {}", toml::Value::from(url)), Some(fixture))
+            }
+            Upstream::Crossed => {
+                let (fixture, url) = fixture(folder)?;
+                let era = requirements.other_era;
+                (format!("url = {}\nera = \"{era}\"", toml::Value::from(url)), Some(fixture))
             }
         };
         let config = folder.join("yesgate.toml");

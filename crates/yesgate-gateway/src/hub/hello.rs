@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::{Hub, no_such_server, unreachable};
 use crate::board::{Ask, Scope};
-use crate::era::{Era, MODERN_VERSION, SERVER_INFO, own_info};
+use crate::era::{Era, SERVER_INFO, own_info};
+use crate::front::revision::Revision;
 use crate::raw::{RawObject, bytes, raw};
 use crate::reply::Reply;
 use crate::server::link::Link;
@@ -34,7 +35,7 @@ impl Hub {
             Scope::All => {
                 let mut hello = RawObject::default();
                 hello.set("resultType", raw(r#""complete""#.into()));
-                hello.set("supportedVersions", raw(json!([MODERN_VERSION]).to_string()));
+                hello.set("supportedVersions", supported_versions());
                 for (key, value) in self.own_hello(&ask.scope).iter() {
                     hello.set(key, value.to_owned());
                 }
@@ -110,7 +111,7 @@ fn modern_hello(link: &Link, mut hello: RawObject) -> Box<RawValue> {
         Era::Legacy => {
             let mut found = RawObject::default();
             found.set("resultType", raw(r#""complete""#.into()));
-            found.set("supportedVersions", raw(json!([MODERN_VERSION]).to_string()));
+            found.set("supportedVersions", supported_versions());
             found.set("capabilities", capabilities(&hello, &["tasks"]));
             if let Some(instructions) = hello.remove("instructions") {
                 found.set("instructions", instructions);
@@ -122,6 +123,12 @@ fn modern_hello(link: &Link, mut hello: RawObject) -> Box<RawValue> {
             found.to_raw()
         }
     }
+}
+
+/// The revisions that an endpoint of ours speaks, whatever the server behind it does: the same as in the refusal of
+/// any other.
+fn supported_versions() -> Box<RawValue> {
+    raw(json!(Revision::ALL.map(Revision::as_str)).to_string())
 }
 
 /// What a server can do, without what does not cross the eras.

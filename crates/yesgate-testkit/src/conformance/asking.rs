@@ -1,24 +1,24 @@
-//! Tools that ask the client while they run, as the legacy era does: a request on the call's own stream.
+//! Tools that ask the client one thing while they run.
 //!
-//! The modern era has no such requests; there these tools fail in band, and `rounds` has their successors.
+//! They are written as rounds of `input_required`, as the modern era has it; in a session the question goes to the
+//! client on the call's own stream (`sessions`).
 
-use rmcp::ErrorData;
-use rmcp::model::{CallToolRequestParams, CallToolResult};
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::model::{CallToolRequestParams, CallToolResponse};
 use serde_json::{Value, json};
 
-use super::model;
-use super::plain::{argument, failure, text};
+use super::plain::{argument, text};
+use super::rounds::{ask, object, sampling};
 
 /// Answers a call of one of these tools; `None` if the tool is none of them.
-pub(super) async fn call(
-    request: &CallToolRequestParams,
-    context: &RequestContext<RoleServer>,
-) -> Option<Result<CallToolResult, ErrorData>> {
-    let answer = match &*request.name {
-        "test_sampling" => sample(context, argument(request, "prompt")).await,
+pub(super) fn call(request: &CallToolRequestParams) -> Option<CallToolResponse> {
+    let form = |message: &str, schema: Value| {
+        let params = json!({"mode": "form", "message": message, "requestedSchema": schema});
+        json!({"method": "elicitation/create", "params": params})
+    };
+    let question = match &*request.name {
+        "test_sampling" => sampling(argument(request, "prompt"), 100),
         "test_elicitation" => {
-            let question = json!({
+            let schema = json!({
                 "type": "object",
                 "properties": {
                     "username": {"type": "string", "description": "User's response"},
@@ -26,14 +26,25 @@ pub(super) async fn call(
                 },
                 "required": ["username", "email"],
             });
-            elicit(context, argument(request, "message"), question).await
+            form(argument(request, "message"), schema)
         }
-        "test_elicitation_sep1034_defaults" => elicit(context, "Please check your details", defaults()).await,
-        "test_elicitation_sep1330_enums" => elicit(context, "Please choose", choices()).await,
+        "test_elicitation_sep1034_defaults" => form("Please check your details", defaults()),
+        "test_elicitation_sep1330_enums" => form("Please choose", choices()),
         _ => return None,
     };
-    Some(Ok(answer))
+    let Some(answer) = object(request.input_responses.as_ref(), ANSWER) else {
+        return Some(ask([(ANSWER, question)], None));
+    };
+    let part = |key: &str| answer.get(key).unwrap_or(&Value::Null);
+    let words = if &*request.name == "test_sampling" {
+        format!("LLM response: {}", part("content"))
+    } else {
+        format!("Elicitation completed: action={}, content={}", part("action"), part("content"))
+    };
+    Some(text(&words).into())
 }
+
+const ANSWER: &str = "answer";
 
 /// A form with a default for every primitive type (SEP-1034).
 fn defaults() -> Value {
@@ -75,31 +86,4 @@ fn choices() -> Value {
             "titledMulti": {"type": "array", "items": {"anyOf": titled("Choice")}},
         },
     })
-}
-
-async fn sample(context: &RequestContext<RoleServer>, prompt: &str) -> CallToolResult {
-    let question = json!({
-        "messages": [{"role": "user", "content": {"type": "text", "text": prompt}}],
-        "maxTokens": 100,
-    });
-    match context.peer.create_message(model(question)).await {
-        Ok(answer) => text(&format!("LLM response: {}", in_json(&answer.message.content))),
-        Err(error) => failure(&format!("the client's model did not answer: {error}")),
-    }
-}
-
-async fn elicit(context: &RequestContext<RoleServer>, message: &str, schema: Value) -> CallToolResult {
-    let question = json!({"mode": "form", "message": message, "requestedSchema": schema});
-    match context.peer.create_elicitation(model(question)).await {
-        Ok(answer) => text(&format!(
-            "Elicitation completed: action={}, content={}",
-            in_json(&answer.action),
-            in_json(&answer.content)
-        )),
-        Err(error) => failure(&format!("the client's user did not answer: {error}")),
-    }
-}
-
-fn in_json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("what was read as JSON can be written as JSON")
 }

@@ -150,7 +150,7 @@ fn done(sentence: &str) -> CallToolResponse {
     text(sentence).into()
 }
 
-fn ask(
+pub(super) fn ask(
     questions: impl IntoIterator<Item = (&'static str, Value)>,
     state: Option<String>,
 ) -> CallToolResponse {
@@ -170,7 +170,7 @@ pub(super) fn form(message: &str, field: &str, kind: &str) -> Value {
     }})
 }
 
-fn sampling(prompt: &str, max_tokens: u32) -> Value {
+pub(super) fn sampling(prompt: &str, max_tokens: u32) -> Value {
     json!({"method": "sampling/createMessage", "params": {
         "messages": [{"role": "user", "content": {"type": "text", "text": prompt}}],
         "maxTokens": max_tokens,
@@ -182,7 +182,7 @@ fn roots() -> Value {
 }
 
 /// Reads one answer; one that is no object is no answer.
-fn object<'a>(answers: Option<&'a InputResponses>, key: &str) -> Option<&'a Map<String, Value>> {
+pub(super) fn object<'a>(answers: Option<&'a InputResponses>, key: &str) -> Option<&'a Map<String, Value>> {
     answers?.get(key)?.as_object()
 }
 
