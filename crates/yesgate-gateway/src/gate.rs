@@ -194,9 +194,10 @@ impl Gate {
             }
             Err(Unreadable::NoList) => return self.refused(caller, None, &unreadable_list()).await,
         };
+        let mirrored = errand.way.book.mirrored(&definition.name);
         if let Some(headers) = incoming.headers
-            && let Err(mismatch) =
-                errand.way.book.mirrored(&definition.name).check(headers, &request.arguments.value())
+            && !mirrored.is_empty()
+            && let Err(mismatch) = mirrored.check(headers, &request.arguments.value())
         {
             return self.unreadable(caller, HEADER_MISMATCH, &mismatch.to_string()).await;
         }
