@@ -12,6 +12,7 @@ use crate::cancel::Cancel;
 use crate::era::Era;
 use crate::hearing::Hearing;
 use crate::reply::Reply;
+use crate::server::Server;
 use crate::server::feed::follow_alone;
 use crate::server::link::Link;
 use crate::talk::{Notice, Party};
@@ -26,6 +27,7 @@ impl Hub {
     ) -> Result<Listening, Reply> {
         let (stream, notices) = mpsc::channel(STREAM);
         let mut granted = Wanted::default();
+        let shares = self.shares(scope, party, &wanted).await;
         for server in self.all(scope) {
             let link = match (self.link(&server, party).await, scope) {
                 (Ok(link), _) => link,
@@ -33,7 +35,7 @@ impl Hub {
                 // A dead server does not hide the others.
                 (Err(_), Scope::All) => continue,
             };
-            let part = possible(&link, &wanted);
+            let part = possible(&link, &share(&shares, &server, &wanted));
             match link.era {
                 Era::Modern if part.uris.is_empty() && part.tasks.is_empty() => {
                     server.follow(&link, part.clone(), stream.clone());
@@ -52,6 +54,31 @@ impl Hub {
         }
         Ok(Listening { granted, notices })
     }
+}
+
+/// An address, and the server that has it.
+type Owned = (String, Option<Arc<Server>>);
+
+impl Hub {
+    /// Whose each address is, where that has to be found out: no server is told of another one's.
+    async fn shares(&self, scope: &Scope, party: &Arc<Party>, wanted: &Wanted) -> Option<Vec<Owned>> {
+        match scope {
+            Scope::One(_) => None,
+            Scope::All if wanted.uris.is_empty() => Some(Vec::new()),
+            Scope::All => {
+                let owners = self.owners(party, &wanted.uris).await;
+                Some(wanted.uris.iter().cloned().zip(owners).collect())
+            }
+        }
+    }
+}
+
+/// What of the wishes concerns a server. Where several share an endpoint there are no tasks.
+fn share(shares: &Option<Vec<Owned>>, server: &Arc<Server>, wanted: &Wanted) -> Wanted {
+    let Some(shares) = shares else { return wanted.clone() };
+    let is_its = |owner: &Option<Arc<Server>>| owner.as_ref().is_some_and(|owner| Arc::ptr_eq(owner, server));
+    let uris = shares.iter().filter(|(_, owner)| is_its(owner)).map(|(uri, _)| uri.clone()).collect();
+    Wanted { uris, tasks: Vec::new(), ..wanted.clone() }
 }
 
 /// What of the wishes a server can fulfil.

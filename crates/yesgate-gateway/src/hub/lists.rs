@@ -34,7 +34,10 @@ impl Hub {
             Scope::One(_) => self.tools_of_one(ask).await,
             Scope::All => {
                 let lists =
-                    self.gather(ask, |server, link| async move { tools_of(&server, &link).await }).await;
+                    self.gather(&ask.scope, &ask.party, |server, link| async move {
+                        tools_of(&server, &link).await
+                    })
+                    .await;
                 let mut tools: Vec<Box<RawValue>> = Vec::new();
                 let mut gated = false;
                 for (server, list) in lists {
@@ -65,7 +68,7 @@ impl Hub {
         }
         let method = ask.method.clone();
         let lists = self
-            .gather(ask, move |_, link| {
+            .gather(&ask.scope, &ask.party, move |_, link| {
                 let method = method.clone();
                 async move {
                     if link.has(capability) { drain(&link, &method, member).await } else { Some(Vec::new()) }
@@ -117,7 +120,8 @@ impl Hub {
     /// Asks all servers at once. One that does not answer is left out, and hides no other.
     pub(super) async fn gather<T, F>(
         &self,
-        ask: &Ask,
+        scope: &Scope,
+        party: &Arc<Party>,
         list: impl Fn(Arc<Server>, Arc<Link>) -> F + Clone + Send + Sync + 'static,
     ) -> Vec<(Arc<Server>, T)>
     where
@@ -125,8 +129,8 @@ impl Hub {
         F: Future<Output = Option<T>> + Send,
     {
         let mut asked = JoinSet::new();
-        for (index, server) in self.all(&ask.scope).into_iter().enumerate() {
-            let party = Arc::clone(&ask.party);
+        for (index, server) in self.all(scope).into_iter().enumerate() {
+            let party = Arc::clone(party);
             let list = list.clone();
             asked.spawn(async move {
                 let listing = async {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::value::RawValue;
 use yesgate_core::intent::ResultKind;
 
 use super::lists::drain;
@@ -13,6 +14,7 @@ use crate::reply::Reply;
 use crate::server::Server;
 use crate::server::feed::follow_alone;
 use crate::server::link::Link;
+use crate::talk::Party;
 use crate::upstream::Execution;
 
 impl Hub {
@@ -55,7 +57,7 @@ impl Hub {
         }
         let template = reference.text("uri").unwrap_or_default();
         let lists = self
-            .gather(ask, |_, link| async move {
+            .gather(&ask.scope, &ask.party, |_, link| async move {
                 drain(&link, "resources/templates/list", "resourceTemplates").await
             })
             .await;
@@ -71,8 +73,13 @@ impl Hub {
 
     /// The server that lists a resource, or a template that it may come from.
     async fn owner(&self, ask: &Ask, uri: &str) -> Option<Arc<Server>> {
+        self.owners(&ask.party, &[uri.to_owned()]).await.into_iter().next().flatten()
+    }
+
+    /// The same for each of several resources.
+    pub(super) async fn owners(&self, party: &Arc<Party>, uris: &[String]) -> Vec<Option<Arc<Server>>> {
         let lists = self
-            .gather(ask, |_, link| async move {
+            .gather(&Scope::All, party, |_, link| async move {
                 if !link.has("resources") {
                     return Some(Default::default());
                 }
@@ -82,18 +89,23 @@ impl Hub {
                 is_known.then(|| (resources, templates.unwrap_or_default()))
             })
             .await;
-        let text = |item: &serde_json::value::RawValue, key: &str| RawObject::parse(item)?.text(key);
-        let listed = lists.iter().find(|(_, (resources, _))| {
-            resources.iter().any(|item| text(item, "uri").as_deref() == Some(uri))
-        });
-        let fitting = || {
-            lists.iter().find(|(_, (_, templates))| {
-                templates
-                    .iter()
-                    .any(|item| text(item, "uriTemplate").is_some_and(|template| fits(&template, uri)))
-            })
+        let texts = |items: &[Box<RawValue>], key: &str| -> Vec<String> {
+            items.iter().filter_map(|item| RawObject::parse(item)?.text(key)).collect()
         };
-        listed.or_else(fitting).map(|(server, _)| Arc::clone(server))
+        let lists: Vec<_> = lists
+            .iter()
+            .map(|(server, (resources, templates))| {
+                (server, texts(resources, "uri"), texts(templates, "uriTemplate"))
+            })
+            .collect();
+        let owner = |uri: &String| {
+            let listed = lists.iter().find(|(_, resources, _)| resources.contains(uri));
+            let fitting = || {
+                lists.iter().find(|(_, _, templates)| templates.iter().any(|template| fits(template, uri)))
+            };
+            listed.or_else(fitting).map(|(server, _, _)| Arc::clone(server))
+        };
+        uris.iter().map(owner).collect()
     }
 
     async fn first_that_reads(&self, ask: &Ask) -> Reply {

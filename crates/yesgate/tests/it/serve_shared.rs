@@ -196,6 +196,9 @@ async fn a_modern_client_hears_of_all_servers_on_one_stream() {
         (play.new.listeners() > 0 && play.old.listeners() > 0).then_some(())
     })
     .await;
+    // No server learns what another one's resources are called.
+    let of = |server: &MockHttp, uri: &str| server.requests().iter().any(|one| one.text().contains(uri));
+    assert!(!of(&play.new, "file://a") && !of(&play.old, "wiki://a"));
     play.new.resource_changed("wiki://a");
     hear(&mut stream, "wiki://a").await;
     play.old.resource_changed("file://a");
