@@ -22,11 +22,13 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use self::body::Body;
 use self::connection::Setting;
+use self::crew::Crew;
 use self::slots::Slots;
 
 pub mod body;
 mod connection;
 mod cors;
+pub mod crew;
 pub mod guard;
 pub mod intake;
 mod pace;
@@ -114,16 +116,17 @@ pub struct Drained {
     pub cut: usize,
 }
 
-/// Serves connections until `shutdown` is ready, then lets the running requests end.
+/// Serves connections on the threads of a crew until `shutdown` is ready, then lets the running requests end.
 ///
 /// Dropping the future cuts all connections.
 pub async fn serve<H: Handler>(
     listener: TcpListener,
     handler: Arc<H>,
     limits: EdgeLimits,
+    crew: &Crew,
     shutdown: impl Future<Output = ()>,
 ) -> Drained {
-    serve_from(listener, handler, limits, shutdown).await
+    serve_from(listener, handler, limits, crew, shutdown).await
 }
 
 /// Where connections come from: a listener, or in tests one that has trouble.
@@ -141,6 +144,7 @@ async fn serve_from<H: Handler>(
     door: impl Door,
     handler: Arc<H>,
     limits: EdgeLimits,
+    crew: &Crew,
     shutdown: impl Future<Output = ()>,
 ) -> Drained {
     let mut shutdown = std::pin::pin!(shutdown);
@@ -165,7 +169,8 @@ async fn serve_from<H: Handler>(
                     match slots.take(from.ip()) {
                         Some(slot) => {
                             let setting = Arc::clone(&setting);
-                            connections.spawn(connection::run(setting, stream, from, draining.clone(), slot));
+                            let run = connection::run(setting, stream.into_std(), from, draining.clone(), slot);
+                            crew.give(&mut connections, run);
                         }
                         None => connection::turn_away(stream),
                     }

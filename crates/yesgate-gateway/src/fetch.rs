@@ -7,6 +7,7 @@
 //! it is certain that no byte of it was written; in doubt the answer is lost.
 //! INVARIANT: of one answer no more is held than [`FetchLimits`] allows, and one chunk from the network.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -26,7 +27,9 @@ use self::connect::Connector;
 use self::error::{FetchError, NotSentReason, TrustError};
 use self::events::EventStream;
 use self::parts::Parts;
+use crate::edge::crew;
 
+mod awake;
 mod connect;
 pub mod error;
 pub mod events;
@@ -90,6 +93,8 @@ pub enum AnswerBody {
 #[derive(Clone, Debug)]
 pub struct HttpClient {
     client: Client<Connector, Parts>,
+    /// One more for each thread that serves connections: what another thread connected is woken over there.
+    own: Arc<[Client<Connector, Parts>]>,
     limits: FetchLimits,
 }
 
@@ -99,11 +104,12 @@ impl HttpClient {
     /// # Errors
     /// When the system's certificates cannot be read.
     pub fn new(limits: FetchLimits) -> Result<Self, TrustError> {
-        Ok(Self::trusting(connect::trust_of_the_system()?, limits))
+        Ok(Self::trusting(&connect::trust_of_the_system()?, limits))
     }
 
-    fn trusting(tls: ClientConfig, limits: FetchLimits) -> Self {
-        Self { client: connect::client(tls, limits.connect), limits }
+    fn trusting(tls: &ClientConfig, limits: FetchLimits) -> Self {
+        let client = || connect::client(tls.clone(), limits.connect);
+        Self { own: (0..crew::most()).map(|_| client()).collect(), client: client(), limits }
     }
 
     /// Sends a request, and waits as long as the limits allow.
@@ -130,7 +136,9 @@ impl HttpClient {
         };
         frame(&mut request);
         let connection = capture_connection(&mut request);
-        let sent = timeout(answer, self.client.request(request)).await;
+        let own = crew::place().checked_sub(1).and_then(|place| self.own.get(place));
+        let client = own.unwrap_or(&self.client);
+        let sent = timeout(answer, awake::stay(client.request(request))).await;
         // A request that was never given a connection was dropped with the future that held it. One that was
         // given one may have been written by the connection's own task at any time since.
         let given = connection.connection_metadata().is_some();

@@ -38,14 +38,8 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
 }
 
 fn run_async(cli: Cli) -> anyhow::Result<Done> {
-    // Many clients: every core is of use. Everything else does one thing at a time.
-    let many = if let Command::Serve(args) = &cli.command { !args.stdio } else { false };
-    let mut builder = if many {
-        tokio::runtime::Builder::new_multi_thread()
-    } else {
-        tokio::runtime::Builder::new_current_thread()
-    };
-    let runtime = builder.enable_all().build()?;
+    // Connections of clients have threads of their own.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(dispatch(cli));
     // A host that keeps our stdin open must not keep us alive.
     runtime.shutdown_background();

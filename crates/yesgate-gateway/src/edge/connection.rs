@@ -35,15 +35,19 @@ pub(super) struct Setting<H> {
 /// Serves one connection until it ends, is overdue, or has nothing to finish after the shutdown.
 pub(super) async fn run<H: Handler>(
     setting: Arc<Setting<H>>,
-    stream: TcpStream,
+    stream: io::Result<std::net::TcpStream>,
     from: SocketAddr,
     mut draining: watch::Receiver<()>,
     _slot: Slot,
 ) {
-    if let Err(error) = prepare(&stream) {
-        tracing::debug!(%error, "the connection was gone before it began");
-        return;
-    }
+    // It is watched over by the thread that serves it, and by no other.
+    let stream = match stream.and_then(TcpStream::from_std).and_then(prepare) {
+        Ok(stream) => stream,
+        Err(error) => {
+            tracing::debug!(%error, "the connection was gone before it began");
+            return;
+        }
+    };
     let _connected = setting.handler.connected();
     let limits = &setting.limits;
     let pace = Arc::new(Pace::new());
@@ -122,16 +126,16 @@ fn builder(limits: &EdgeLimits) -> Builder {
 const SMALLEST_BUFFER: usize = 8 * 1024;
 
 /// Sends small messages at once, and notices a peer that vanished without a word.
-fn prepare(stream: &TcpStream) -> io::Result<()> {
+fn prepare(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
-    sockopt::set_socket_keepalive(stream, true)?;
-    sockopt::set_tcp_keepidle(stream, KEEPALIVE_AFTER)?;
-    sockopt::set_tcp_keepintvl(stream, KEEPALIVE_EVERY)?;
-    sockopt::set_tcp_keepcnt(stream, KEEPALIVE_PROBES)?;
+    sockopt::set_socket_keepalive(&stream, true)?;
+    sockopt::set_tcp_keepidle(&stream, KEEPALIVE_AFTER)?;
+    sockopt::set_tcp_keepintvl(&stream, KEEPALIVE_EVERY)?;
+    sockopt::set_tcp_keepcnt(&stream, KEEPALIVE_PROBES)?;
     // What was sent and is not acknowledged stops the probes above; it has its own clock.
     #[cfg(target_os = "linux")]
-    sockopt::set_tcp_user_timeout(stream, UNACKNOWLEDGED_MILLIS)?;
-    Ok(())
+    sockopt::set_tcp_user_timeout(&stream, UNACKNOWLEDGED_MILLIS)?;
+    Ok(stream)
 }
 
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(60);

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::body::{Body, plain};
 use super::guard::Guard;
 use super::intake::read_body;
-use super::{Drained, EdgeLimits, Handler, serve};
+use super::{Crew, Drained, EdgeLimits, Handler, serve};
 
 mod browsers;
 mod draining;
@@ -126,7 +126,8 @@ impl Running {
         let site = Arc::new(Site { limits: limits.clone(), guard, events });
         let (stop, stopped) = oneshot::channel();
         let shutdown = async { drop(stopped.await) };
-        let served = tokio::spawn(serve(listener, site, limits, shutdown));
+        let served =
+            tokio::spawn(async move { serve(listener, site, limits, &Crew::default(), shutdown).await });
         Self { address, events: receiver, stop, served }
     }
 

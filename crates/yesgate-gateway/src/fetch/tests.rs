@@ -137,7 +137,7 @@ fn client() -> HttpClient {
 
 fn client_with(limits: FetchLimits) -> HttpClient {
     // An empty list of whom to trust: the system's own is none of these tests' business.
-    HttpClient::trusting(tls::settings([]), limits)
+    HttpClient::trusting(&tls::settings([]), limits)
 }
 
 /// Waits for something, and once `when` has come lets the time pass as fast as it can: what is too slow is found

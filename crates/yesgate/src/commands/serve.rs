@@ -17,6 +17,7 @@ use yesgate_core::id::ServerName;
 use yesgate_core::policy::ServeConfig;
 use yesgate_gateway::board::Scope;
 use yesgate_gateway::door::{Door, Doorkeeper};
+use yesgate_gateway::edge::crew::Crew;
 use yesgate_gateway::edge::guard::Guard;
 use yesgate_gateway::edge::quota::{Caps, Quotas};
 use yesgate_gateway::edge::{self, EdgeLimits};
@@ -103,6 +104,7 @@ async fn serve_http(
     let keeping = tokio::spawn(renew_keys(ledger, keeper));
     let reloading = tokio::spawn(reload::watch(settings, workshop, Arc::clone(&hub)));
     let told = Told::listen()?;
+    let crew = Crew::start().context("no threads can be had to serve connections")?;
     eprintln!("listening on http://{bound}");
     let shutdown = async {
         told.times(1).await;
@@ -112,7 +114,7 @@ async fn serve_http(
         front.close();
     };
     let draining = async {
-        let drained = edge::serve(listener, door, limits, shutdown).await;
+        let drained = edge::serve(listener, door, limits, &crew, shutdown).await;
         if drained.cut > 0 {
             tracing::warn!(
                 cut = drained.cut,

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::super::{ACCEPT_PAUSE, Door, serve_from};
+use super::super::{ACCEPT_PAUSE, Crew, Door, serve_from};
 use super::{
     Client, EdgeLimits, Guard, Running, Site, SocketAddr, TcpListener, TcpStream, oneshot, soon, status,
 };
@@ -130,7 +130,8 @@ async fn a_listener_in_trouble_is_tried_again_and_not_in_a_hurry() {
     let limits = EdgeLimits::default();
     let site = Site { limits: limits.clone(), guard, events: mpsc::unbounded_channel().0 };
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = serve_from(door, Arc::new(site), limits, async { drop(stopped.await) });
+    let crew = Crew::default();
+    let serving = serve_from(door, Arc::new(site), limits, &crew, async { drop(stopped.await) });
     let asking = async {
         let mut client = Client(TcpStream::connect(address).await.unwrap());
         client.get("/hello").await;

@@ -77,7 +77,7 @@ async fn a_server_that_is_not_trusted_is_sent_nothing() {
 #[tokio::test]
 async fn a_server_that_is_trusted_answers() {
     let (address, server) = serve_one();
-    let client = HttpClient::trusting(settings([certificate()]), FetchLimits::default());
+    let client = HttpClient::trusting(&settings([certificate()]), FetchLimits::default());
     assert_eq!(whole_of(client.send(pay(address)).await.unwrap()).unwrap(), "paid");
     assert!(server.join().unwrap().starts_with(b"POST / HTTP/1.1\r\n"));
 }

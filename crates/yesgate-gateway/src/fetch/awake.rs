@@ -1,0 +1,59 @@
+//! Staying awake for an answer that may come at once.
+//!
+//! To wake a sleeping thread can take longer than all the work on a call (decision 0012). So a thread that has
+//! nothing else to wait for looks for the answer for a moment before it sleeps.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use crate::edge::crew;
+
+/// Waits for an answer. As long as it is the only one that this thread waits for, the thread stays awake a while.
+pub(super) async fn stay<T>(answer: impl Future<Output = T>) -> T {
+    let _waiting = Waiting::begin();
+    let mut answer = pin!(answer);
+    tokio::select! {
+        biased;
+        answer = &mut answer => return answer,
+        () = look_around() => {}
+    }
+    answer.await
+}
+
+/// Ends when it is no use any longer.
+async fn look_around() {
+    // Other threads have more to do than to wait.
+    if crew::place() == 0 {
+        return;
+    }
+    let until = Instant::now() + AWAKE;
+    while WAITING.get() == 1 && Instant::now() < until {
+        // Lets the runtime look at its sockets, without waiting for them.
+        tokio::task::yield_now().await;
+    }
+}
+
+/// One answer that is waited for. It is dropped on the thread that began it: nothing of a crew moves.
+struct Waiting;
+
+impl Waiting {
+    fn begin() -> Self {
+        WAITING.set(WAITING.get() + 1);
+        Self
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        WAITING.set(WAITING.get().saturating_sub(1));
+    }
+}
+
+thread_local! {
+    static WAITING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// How long.
+const AWAKE: Duration = Duration::from_micros(60);
