@@ -37,7 +37,7 @@ struct Kind {
     ways: &'static [Way],
 }
 
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 8] = [
     Kind {
         name: "2025-11-25, 100 B",
         server: Server::Lean,
@@ -74,10 +74,24 @@ const KINDS: [Kind; 6] = [
         ways: &[Way::Alone, Way::Nginx, Way::Gate],
     },
     Kind {
+        name: "2025-11-25, 100 kB, SDK",
+        server: Server::Sdk,
+        era: Era::Legacy,
+        text_bytes: 100_000,
+        ways: &[Way::Alone, Way::Nginx, Way::Gate],
+    },
+    Kind {
         name: "2026-07-28, 100 B, SDK",
         server: Server::Sdk,
         era: Era::Modern,
         text_bytes: 100,
+        ways: &[Way::Alone, Way::Nginx, Way::Gate],
+    },
+    Kind {
+        name: "2026-07-28, 100 kB, SDK",
+        server: Server::Sdk,
+        era: Era::Modern,
+        text_bytes: 100_000,
         ways: &[Way::Alone, Way::Nginx, Way::Gate],
     },
 ];
@@ -156,14 +170,9 @@ pub(crate) fn measure_many(subject: &Subject, pace: Pace) -> Result<Section> {
     for (kind, found) in measure_kinds(subject, pace, CONNECTIONS)? {
         let nginx = of(&found, Way::Nginx);
         let alone = of(&found, Way::Alone);
-        if let (Some(nginx), Some(gate), Server::Lean) = (nginx, of(&found, Way::Gate), kind.server) {
-            let what = match (kind.era, kind.is_large()) {
-                (Era::Legacy, false) => "calls over HTTP, 2025-11-25, 100 B, of nginx's rate",
-                (Era::Legacy, true) => "calls over HTTP, 2025-11-25, 100 kB, of nginx's rate",
-                (Era::Modern, false) => "calls over HTTP, 2026-07-28, 100 B, of nginx's rate",
-                (Era::Modern, true) => "calls over HTTP, 2026-07-28, 100 kB, of nginx's rate",
-            };
-            targets.push(Target::at_least(what, 0.8, &gate.rate.times(&nginx.rate), Unit::Times));
+        if let (Some(nginx), Some(gate)) = (nginx, of(&found, Way::Gate)) {
+            let what = format!("calls over HTTP, {}, of nginx's rate", kind.name);
+            targets.push(Target::at_least(&what, 0.8, &gate.rate.times(&nginx.rate), Unit::Times));
         }
         for way in &found {
             let beside = |other: Option<&Found>| match other {

@@ -37,7 +37,7 @@ pub(crate) struct Section {
 /// What was promised, and what was found.
 #[derive(Debug)]
 pub(crate) struct Target {
-    what: &'static str,
+    what: String,
     limit: String,
     found: String,
     met: Met,
@@ -51,17 +51,22 @@ enum Met {
 
 impl Target {
     /// The middle round must not be above the limit.
-    pub(crate) fn at_most(what: &'static str, limit: f64, found: &Series, unit: Unit) -> Self {
+    pub(crate) fn at_most(what: &str, limit: f64, found: &Series, unit: Unit) -> Self {
         Self::new(what, format!("at most {}", unit.shown(limit)), found, unit, found.median() <= limit)
     }
 
     /// The middle round must not be below the limit.
-    pub(crate) fn at_least(what: &'static str, limit: f64, found: &Series, unit: Unit) -> Self {
+    pub(crate) fn at_least(what: &str, limit: f64, found: &Series, unit: Unit) -> Self {
         Self::new(what, format!("at least {}", unit.shown(limit)), found, unit, found.median() >= limit)
     }
 
-    fn new(what: &'static str, limit: String, found: &Series, unit: Unit, holds: bool) -> Self {
-        Self { what, limit, found: found.shown(unit), met: if holds { Met::Yes } else { Met::No } }
+    fn new(what: &str, limit: String, found: &Series, unit: Unit, holds: bool) -> Self {
+        Self {
+            what: what.to_owned(),
+            limit,
+            found: found.shown(unit),
+            met: if holds { Met::Yes } else { Met::No },
+        }
     }
 }
 
