@@ -78,3 +78,43 @@ impl Member {
         Ok(Self { runtime: handle, _end: end })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Where connections began and ended that were given to a crew, one after the other.
+    async fn places(crew: &Crew, count: usize) -> Vec<(usize, usize)> {
+        let mut connections = JoinSet::new();
+        let (sender, places) = mpsc::channel();
+        for number in 0..count {
+            let sender = sender.clone();
+            crew.give(&mut connections, async move {
+                let began = place();
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                sender.send((number, began, place())).unwrap();
+            });
+        }
+        while let Some(ended) = connections.join_next().await {
+            ended.unwrap();
+        }
+        let mut places: Vec<_> = places.try_iter().collect();
+        places.sort_unstable();
+        places.into_iter().map(|(_, began, ended)| (began, ended)).collect()
+    }
+
+    #[tokio::test]
+    async fn each_thread_gets_connections_in_turn_and_keeps_them() {
+        let crew = Crew::start().unwrap();
+        let turn: Vec<_> = (1..=most()).map(|place| (place, place)).collect();
+        assert_eq!(places(&crew, 2 * most()).await, [turn.clone(), turn].concat());
+    }
+
+    #[tokio::test]
+    async fn without_a_crew_connections_stay_where_they_are_accepted() {
+        assert_eq!(places(&Crew::default(), 2).await, [(0, 0), (0, 0)]);
+    }
+}

@@ -57,3 +57,20 @@ thread_local! {
 
 /// How long: a server that has to be woken itself, on a virtual machine, takes about as long for a small answer.
 const AWAKE: Duration = Duration::from_micros(150);
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_waited_for_is_counted_until_it_comes_or_is_given_up() {
+        assert_eq!(stay(ready("here")).await, "here");
+        assert_eq!(WAITING.get(), 0);
+        let waiting = tokio::time::timeout(Duration::from_millis(1), stay(pending::<()>()));
+        let (given_up, seen) = tokio::join!(waiting, async { WAITING.get() });
+        assert!(given_up.is_err());
+        assert_eq!((seen, WAITING.get()), (1, 0));
+    }
+}
