@@ -106,6 +106,7 @@ async fn serve_http(
     let told = Told::listen()?;
     let crew = Crew::start().context("no threads can be had to serve connections")?;
     eprintln!("listening on http://{bound}");
+    eprintln!("clients are given http://{bound}/api/mcp, or http://{bound}/mcp/NAME for one server");
     let shutdown = async {
         told.times(1).await;
         tracing::info!("shutting down: what is under way may end");
