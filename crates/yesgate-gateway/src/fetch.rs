@@ -29,7 +29,6 @@ use self::events::EventStream;
 use self::parts::Parts;
 use crate::edge::crew;
 
-mod awake;
 mod connect;
 pub mod error;
 pub mod events;
@@ -138,7 +137,7 @@ impl HttpClient {
         let connection = capture_connection(&mut request);
         let own = crew::place().checked_sub(1).and_then(|place| self.own.get(place));
         let client = own.unwrap_or(&self.client);
-        let sent = timeout(answer, awake::stay(client.request(request))).await;
+        let sent = timeout(answer, client.request(request)).await;
         // A request that was never given a connection was dropped with the future that held it. One that was
         // given one may have been written by the connection's own task at any time since.
         let given = connection.connection_metadata().is_some();
