@@ -21,6 +21,7 @@ def start():
         CACHE_TYPE="memory",
         LOG_LEVEL="ERROR",
         MCPGATEWAY_UI_ENABLED="false",
+        RATE_LIMITING_ENABLED="false",
         SSRF_ALLOW_LOCALHOST="true",
         SSRF_ALLOW_PRIVATE_NETWORKS="true",
     )
