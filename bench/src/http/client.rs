@@ -84,6 +84,17 @@ impl Crowd {
         Ok(Self { members })
     }
 
+    /// Ends the sessions: with some gateways each of them is a process.
+    pub(crate) async fn leave(self) -> Result<()> {
+        for mut member in self.members {
+            if member.headers.contains_key("mcp-session-id") {
+                // Not everybody lets clients end sessions, and who does not says so.
+                timeout(PATIENCE, member.send(Method::DELETE, Bytes::new())).await.context("no answer")??;
+            }
+        }
+        Ok(())
+    }
+
     /// Makes the calls on all connections at once; gives the time of each call, and of all together.
     pub(crate) async fn call(&mut self, load: Load) -> Result<(Times, Duration)> {
         let text = "x".repeat(load.text_bytes);
@@ -148,7 +159,11 @@ impl Connection {
         let version = HeaderValue::from_static(endpoint.era.revision());
         match endpoint.era {
             Era::Legacy => {
-                let (_, session) = connection.post(INITIALIZE.into()).await.context("`initialize` failed")?;
+                let (answer, session) =
+                    connection.post(INITIALIZE.into()).await.context("`initialize` failed")?;
+                let is_result = serde_json::from_slice(&answer)
+                    .is_ok_and(|answer: HashMap<&str, &RawValue>| answer.contains_key("result"));
+                ensure!(is_result, "`initialize` failed: {}", String::from_utf8_lossy(&answer));
                 connection.headers.insert("mcp-protocol-version", version);
                 if let Some(session) = session {
                     connection.headers.insert("mcp-session-id", session);
@@ -178,13 +193,7 @@ impl Connection {
 
     /// Sends a message; gives the body of the answer, and the session that it names.
     async fn post(&mut self, message: Bytes) -> Result<(Bytes, Option<HeaderValue>)> {
-        let mut request = Request::new(Full::new(message));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.path.parse()?;
-        request.headers_mut().clone_from(&self.headers);
-        self.sender.ready().await?;
-        let (head, body) = self.sender.send_request(request).await?.into_parts();
-        let body = body.collect().await?.to_bytes();
+        let (head, body) = self.send(Method::POST, message).await?;
         ensure!(
             head.status == StatusCode::OK || head.status == StatusCode::ACCEPTED,
             "HTTP {}: {}",
@@ -197,6 +206,18 @@ impl Connection {
             .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         let answer = if is_stream { last_event(&body)? } else { body };
         Ok((answer, head.headers.get("mcp-session-id").cloned()))
+    }
+}
+
+impl Connection {
+    async fn send(&mut self, method: Method, body: Bytes) -> Result<(http::response::Parts, Bytes)> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = self.path.parse()?;
+        request.headers_mut().clone_from(&self.headers);
+        self.sender.ready().await?;
+        let (head, body) = self.sender.send_request(request).await?.into_parts();
+        Ok((head, body.collect().await?.to_bytes()))
     }
 }
 

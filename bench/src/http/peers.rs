@@ -180,7 +180,7 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
 async fn warm_up(side: &Side) -> Result<()> {
     let mut one = Crowd::gather(&side.endpoint, 1).await?;
     one.call(Load { text_bytes: TEXT, calls: 5 }).await?;
-    Ok(())
+    one.leave().await
 }
 
 /// Sessions are opened anew in each round, and none is left open for long: one of them costs a process with some.
@@ -188,11 +188,12 @@ async fn round(side: &mut Side) -> Result<()> {
     let mut one = Crowd::gather(&side.endpoint, 1).await?;
     let (times, _) = one.call(Load { text_bytes: TEXT, calls: 30 }).await?;
     side.p50.push(times.quantile(0.50));
+    one.leave().await?;
     let mut many = Crowd::gather(&side.endpoint, CONNECTIONS).await?;
     many.call(Load { text_bytes: TEXT, calls: 1 }).await?;
     let (_, time) = many.call(Load { text_bytes: TEXT, calls: 10 }).await?;
     side.rate.push((CONNECTIONS * 10) as f64 / time.as_secs_f64());
-    Ok(())
+    many.leave().await
 }
 
 fn sides(subject: &Subject, scene: &Scene) -> Result<Vec<Side>> {
