@@ -84,15 +84,19 @@ impl Crowd {
         Ok(Self { members })
     }
 
-    /// Ends the sessions: with some gateways each of them is a process.
-    pub(crate) async fn leave(self) -> Result<()> {
+    /// Ends the sessions: with some gateways each of them is a process. Not all of them know how, or say so.
+    pub(crate) async fn leave(self) {
+        let mut leaving = JoinSet::new();
         for mut member in self.members {
             if member.headers.contains_key("mcp-session-id") {
-                // Not everybody lets clients end sessions, and who does not says so.
-                timeout(PATIENCE, member.send(Method::DELETE, Bytes::new())).await.context("no answer")??;
+                leaving.spawn(async move {
+                    timeout(FAREWELL, member.send(Method::DELETE, Bytes::new()))
+                        .await
+                        .is_ok_and(|sent| sent.is_ok())
+                });
             }
         }
-        Ok(())
+        leaving.join_all().await;
     }
 
     /// Makes the calls on all connections at once; gives the time of each call, and of all together.
@@ -247,6 +251,8 @@ fn check(answer: &[u8], id: &str, length: usize) -> Result<()> {
     Ok(())
 }
 
+/// How long it may take to end a session.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -158,6 +158,7 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
     }
     for _ in pace.rounds(5, Duration::from_secs(45)) {
         for side in &mut sides {
+            eprintln!("a round of `{}` …", side.name);
             runtime.block_on(round(side)).with_context(|| format!("calling through `{}`", side.name))?;
         }
     }
@@ -180,7 +181,8 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
 async fn warm_up(side: &Side) -> Result<()> {
     let mut one = Crowd::gather(&side.endpoint, 1).await?;
     one.call(Load { text_bytes: TEXT, calls: 5 }).await?;
-    one.leave().await
+    one.leave().await;
+    Ok(())
 }
 
 /// Sessions are opened anew in each round, and none is left open for long: one of them costs a process with some.
@@ -188,12 +190,13 @@ async fn round(side: &mut Side) -> Result<()> {
     let mut one = Crowd::gather(&side.endpoint, 1).await?;
     let (times, _) = one.call(Load { text_bytes: TEXT, calls: 30 }).await?;
     side.p50.push(times.quantile(0.50));
-    one.leave().await?;
+    one.leave().await;
     let mut many = Crowd::gather(&side.endpoint, CONNECTIONS).await?;
     many.call(Load { text_bytes: TEXT, calls: 1 }).await?;
     let (_, time) = many.call(Load { text_bytes: TEXT, calls: 10 }).await?;
     side.rate.push((CONNECTIONS * 10) as f64 / time.as_secs_f64());
-    many.leave().await
+    many.leave().await;
+    Ok(())
 }
 
 fn sides(subject: &Subject, scene: &Scene) -> Result<Vec<Side>> {
