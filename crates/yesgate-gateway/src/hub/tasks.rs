@@ -14,7 +14,8 @@ use crate::raw::{RawObject, bytes};
 /// A call without its wish to become a task; `None` where it has none.
 pub(super) fn without_tasks(ask: &Ask) -> Option<Ask> {
     let text = ask.params.as_ref()?.raw().get();
-    if !text.contains(r#""task""#) && !text.contains(EXTENSION) {
+    // Most calls are without, which a look tells; one with an escape may spell its keys in another way.
+    if !text.contains(r#""task""#) && !text.contains(EXTENSION) && !text.contains('\\') {
         return None;
     }
     let mut params = ask.fields()?;

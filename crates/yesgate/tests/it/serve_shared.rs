@@ -294,8 +294,12 @@ async fn the_shared_endpoint_has_no_tasks_and_asks_no_server_for_one() {
         assert_eq!(text(&modern.call(&tool, json!({"id": "a"})).await), "the first note");
         assert!(!words(server).contains("io.modelcontextprotocol/tasks"), "{}", words(server));
         let params = json!({"name": tool, "arguments": {"id": "a"}, "task": {"ttl": 60_000}});
-        assert_eq!(text(&legacy.request("tools/call", params).await), "the first note");
+        assert_eq!(text(&legacy.request("tools/call", params.clone()).await), "the first note");
         assert!(!words(server).contains("\"task\""), "{}", words(server));
+        // However it is spelled.
+        let spelled = legacy.draft("tools/call", params).replace("\"task\"", "\"t\\u0061sk\"");
+        assert_eq!(text(&spelled.send().await.answer().await), "the first note");
+        assert!(!words(server).contains("60000"), "{}", words(server));
 
         let held = modern.call(&format!("{name}__delete_note"), json!({"id": "b"})).await;
         let gated = json!({"id": "b", "confirm_token": confirm_token(&held)});
