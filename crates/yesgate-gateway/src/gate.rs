@@ -4,19 +4,17 @@
 //! question, or by redeeming an intent whose redemption is durable.
 
 mod judging;
+mod refusing;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use http::StatusCode;
-use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 use yesgate_core::assurance::Assurance;
-use yesgate_core::audit::AuditEvent;
 use yesgate_core::call::{CallRequest, Untouched};
-use yesgate_core::caller::Caller;
 use yesgate_core::class::Trust;
 use yesgate_core::clock::Entropy;
 use yesgate_core::digest::ServerIdentity;
@@ -25,18 +23,21 @@ use yesgate_core::id::{BootId, IntentId, ServerName, ToolName};
 use yesgate_core::intent::{Asked, Asker, Awaited, Claim, Fresh, Ground, Runner, SlotKey};
 use yesgate_core::permit::PermittedCall;
 use yesgate_core::policy::Policy;
-use yesgate_core::refusal::{Refusal, Why};
+use yesgate_core::refusal::Why;
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_core::token::ConfirmToken;
 use yesgate_core::verdict::{Channel, Question, Verdict};
 use yesgate_ledger::{Ledger, LedgerError};
 
 use self::judging::{Reviewed, no_state, unreadable_list};
+pub(crate) use self::refusing::forgotten;
+use self::refusing::gateable;
 use crate::book::{ToolsObserver, Unreadable};
 use crate::era::{Era, client_name};
 use crate::errand::{Errand, Incoming, Pass};
 use crate::look_up::NoState;
 use crate::metrics::{Metrics, ServerMetrics};
+use crate::mirror::Mismatch;
 use crate::own_tools::OwnTool;
 use crate::reply::{IsError, Reply};
 use crate::runs::Runs;
@@ -199,7 +200,7 @@ impl Gate {
             && !mirrored.is_empty()
             && let Err(mismatch) = mirrored.check(headers, &request.arguments.value())
         {
-            return self.unreadable(caller, HEADER_MISMATCH, &mismatch.to_string()).await;
+            return self.unreadable(caller, Mismatch::CODE, &mismatch.to_string()).await;
         }
         let call = self.call(caller, &definition, &request);
         let presented = &request.presented;
@@ -407,66 +408,5 @@ impl Gate {
         };
         let hash = token.as_ref().map(ConfirmToken::hash);
         Ok((Fresh { id, token: hash, asked_by: self.setting.asker.clone() }, token))
-    }
-
-    /// A refusal as this policy puts it on the wire.
-    pub(crate) fn refusal(&self, refusal: &Refusal) -> Reply {
-        Reply::refuse(refusal, self.policy().wire_form(&refusal.why))
-    }
-
-    /// Refuses a call, on the wire and in the ledger.
-    pub(crate) async fn refused(&self, caller: &Caller, tool: Option<&ToolName>, refusal: &Refusal) -> Reply {
-        self.setting.metrics.refusal(&refusal.why);
-        self.record_refusal(caller, tool, refusal.why.code()).await;
-        self.refusal(refusal)
-    }
-
-    /// Refuses a message that is no call we can judge.
-    async fn unreadable(&self, caller: &Caller, code: i64, problem: &str) -> Reply {
-        self.record_refusal(caller, None, "unreadable_call").await;
-        Reply::error(code, &format!("The call was refused and nothing ran: {problem}."), None)
-    }
-
-    /// Refuses because the ledger cannot be used: nothing runs that cannot be written down.
-    pub(crate) async fn unavailable(&self, caller: &Caller, tool: &ToolName, error: &LedgerError) -> Reply {
-        tracing::error!(%error, "a call was refused because the ledger failed: {error}");
-        let why = Why::ConsentUnavailable { reason: error.public_reason() };
-        self.refused(caller, Some(tool), &why.into()).await
-    }
-
-    async fn record_refusal(&self, caller: &Caller, tool: Option<&ToolName>, code: &str) {
-        let event = AuditEvent::Refused {
-            caller: caller.clone(),
-            server: self.server.name.clone(),
-            tool: tool.cloned(),
-            code: code.to_owned(),
-        };
-        if let Err(error) = self.ledger.record(event).await {
-            tracing::error!(%error, "a refusal could not be written down: {error}");
-        }
-    }
-}
-
-/// A header says something else than the body (SEP-2243).
-const HEADER_MISMATCH: i64 = -32020;
-
-/// The server knows the session no more, and said so before anything ran and before a yes was spent: whoever
-/// gave us the call may make it again in a new session.
-pub(crate) fn forgotten(errand: &Errand) -> Reply {
-    errand.begun.forget();
-    let words = "The server has forgotten the session. Nothing ran, and no yes is spent. Try again.";
-    Reply::error(-32603, words, Some(json!({"outcome": "not_sent", "retryable": true})))
-}
-
-/// Whether a gated call has only parts that a human is shown and a yes is bound to.
-fn gateable(request: &CallRequest) -> Result<(), &'static str> {
-    if !request.extras.unknown_keys.is_empty() {
-        Err("it has parameters that the protocol does not know, and a gated call may not")
-    } else if request.extras.task {
-        Err("a gated tool cannot be called as a task; call it without `task`")
-    } else if request.extras.continuation {
-        Err("a gated call cannot continue an earlier one (`requestState`, `inputResponses`)")
-    } else {
-        Ok(())
     }
 }

@@ -147,12 +147,10 @@ pub(crate) fn check_with<'a>(
     }
 }
 
-/// Writes the headers of a request to a modern server, in place of what was there.
-pub fn write(headers: &mut HeaderMap, method: &str, params: Option<&RawValue>, version: &str) {
-    put(headers, &PROTOCOL_VERSION, Some(encode(version)));
+/// Writes what a request to a modern server is about, in place of what was there.
+pub(crate) fn write(headers: &mut HeaderMap, method: &str, name: Option<&str>) {
     put(headers, &METHOD, Some(encode(method)));
-    let name = name_of(method, params).ok().flatten();
-    put(headers, &NAME, name.map(|name| encode(&name)));
+    put(headers, &NAME, name.map(encode));
 }
 
 const OPENING: &str = "=?base64?";

@@ -191,10 +191,10 @@ fn a_mismatch_names_the_header_and_what_is_wrong() {
 #[test]
 fn what_was_there_is_replaced() {
     let mut headers = headers(&[(&NAME, Some("second")), (&METHOD, Some("second"))]);
-    write(&mut headers, "tools/list", None, "2025-11-25");
+    write(&mut headers, "tools/list", None);
     assert_eq!(headers.len(), 2);
     assert_eq!(headers[METHOD], "tools/list");
-    assert_eq!(headers[PROTOCOL_VERSION], "2025-11-25");
+    assert_eq!(headers[PROTOCOL_VERSION], VERSION);
 }
 
 proptest! {
@@ -215,7 +215,9 @@ proptest! {
         let changed = raw(&serde_json::json!({"name": other, "uri": other, "taskId": other}).to_string());
         for method in ["tools/call", "resources/read", "tasks/get", "ping"] {
             let mut headers = HeaderMap::new();
-            write(&mut headers, method, Some(&params), VERSION);
+            headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(VERSION));
+            let subject = name_of(method, Some(&params)).unwrap();
+            write(&mut headers, method, subject.as_deref());
             prop_assert_eq!(check(&headers, method, Some(&params), Some(VERSION)), Ok(()));
             let passes = name == other || method == "ping";
             prop_assert_eq!(check(&headers, method, Some(&changed), Some(VERSION)).is_ok(), passes);

@@ -202,10 +202,7 @@ impl Web {
         match self.era {
             Era::Legacy => {}
             Era::Modern => {
-                headers.insert(mirror::METHOD, mirror::encode(outgoing.method));
-                if let Some(name) = outgoing.name {
-                    headers.insert(mirror::NAME, mirror::encode(name));
-                }
+                mirror::write(&mut headers, outgoing.method, outgoing.name);
                 for (name, value) in outgoing.mirrored {
                     headers.append(name, value.clone());
                 }
