@@ -207,14 +207,7 @@ impl Server {
         if cursor.is_none() {
             self.lists += 1;
         }
-        let Some((tools, next)) = tools::page(&self.flags, tools, cursor) else {
-            return Err(RpcError::new(-32602, "no such cursor"));
-        };
-        let mut result = object(json!({ "tools": tools }));
-        if let Some(next) = next {
-            result.insert("nextCursor".into(), next.into());
-        }
-        Ok(era.complete_list(result))
+        tools::listed(&self.flags, tools, cursor, era)
     }
 
     fn subscribe(&mut self, id: &Value, params: &Value) {

@@ -49,14 +49,7 @@ impl Server {
         if cursor.is_none() {
             state.lists += 1;
         }
-        let Some((page, next)) = tools::page(&self.flags, all, cursor) else {
-            return Err(RpcError::new(-32602, "no such cursor"));
-        };
-        let mut result = object(json!({ "tools": page }));
-        if let Some(next) = next {
-            result.insert("nextCursor".into(), next.into());
-        }
-        Ok(era.complete_list(result))
+        tools::listed(&self.flags, all, cursor, era)
     }
 
     fn call(&self, arrived: &Arrived, era: Era, id: &Value, params: &Value) -> Plan {

@@ -1,8 +1,9 @@
 //! The tools of the mock server: what it says of them, and which of them there are.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::flags::Flags;
+use super::protocol::{Era, RpcError};
 
 /// What `tools/list` says, in this order.
 pub(crate) fn definitions(flags: &Flags, lists_before: u64) -> Vec<Value> {
@@ -104,14 +105,27 @@ fn schema(properties: Value, required: &[&str]) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }
 
-/// A page of the list, and the cursor of the next one.
-///
-/// The first cursor is the empty string: only a cursor that is absent ends a list.
-pub(crate) fn page(
+/// The answer to `tools/list`.
+pub(crate) fn listed(
     flags: &Flags,
     tools: Vec<Value>,
     cursor: Option<&str>,
-) -> Option<(Vec<Value>, Option<String>)> {
+    era: Era,
+) -> Result<Value, RpcError> {
+    let Some((tools, next)) = page(flags, tools, cursor) else {
+        return Err(RpcError::new(-32602, "no such cursor"));
+    };
+    let mut result = Map::from_iter([("tools".to_owned(), tools.into())]);
+    if let Some(next) = next {
+        result.insert("nextCursor".into(), next.into());
+    }
+    Ok(era.complete_list(result))
+}
+
+/// A page of the list, and the cursor of the next one.
+///
+/// The first cursor is the empty string: only a cursor that is absent ends a list.
+fn page(flags: &Flags, tools: Vec<Value>, cursor: Option<&str>) -> Option<(Vec<Value>, Option<String>)> {
     let number = match cursor {
         None => 0,
         Some("") => 1,

@@ -22,10 +22,7 @@ struct SureUser;
 
 impl ClientHandler for SureUser {
     fn get_info(&self) -> ClientConfig {
-        let mut capabilities = ClientCapabilities::default();
-        let form = FormElicitationCapability::default();
-        capabilities.elicitation = Some(ElicitationCapability::new().with_form(form));
-        ClientConfig::new(capabilities, Implementation::new("rmcp", "3.8.0"))
+        can_be_asked()
     }
 
     async fn create_elicitation(
@@ -36,6 +33,14 @@ impl ClientHandler for SureUser {
         let content = json!({"sure": true, "name": "Ann"});
         Ok(ElicitResult::new(ElicitationAction::Accept).with_content(content))
     }
+}
+
+/// A host whose user can be asked with a form.
+pub(super) fn can_be_asked() -> ClientConfig {
+    let mut capabilities = ClientCapabilities::default();
+    let form = FormElicitationCapability::default();
+    capabilities.elicitation = Some(ElicitationCapability::new().with_form(form));
+    ClientConfig::new(capabilities, Implementation::new("rmcp", "3.8.0"))
 }
 
 fn discover() -> ClientLifecycleMode {

@@ -4,8 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult,
-    ElicitationAction, ElicitationCapability, FormElicitationCapability, Implementation,
+    CallToolRequestParams, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
     ProgressNotificationParam, ProtocolVersion,
 };
 use rmcp::service::{
@@ -20,6 +19,7 @@ use tokio::time::timeout;
 use yesgate_testkit::{confirm_token, structured};
 
 use super::super::START;
+use super::super::rmcp_client::can_be_asked;
 use super::{Client, LEGACY, MODERN, Served};
 
 /// A user who is called Ann, and a host that writes down how far the server says that it is.
@@ -30,10 +30,7 @@ struct Ann {
 
 impl ClientHandler for Ann {
     fn get_info(&self) -> ClientConfig {
-        let mut capabilities = ClientCapabilities::default();
-        let form = FormElicitationCapability::default();
-        capabilities.elicitation = Some(ElicitationCapability::new().with_form(form));
-        ClientConfig::new(capabilities, Implementation::new("rmcp", "3.8.0"))
+        can_be_asked()
     }
 
     async fn create_elicitation(
