@@ -14,7 +14,7 @@ use crate::cancel::Cancel;
 use crate::envelope::RequestKey;
 use crate::era::Era;
 use crate::hearing::{Hearing, LogLevel};
-use crate::talk::{Boxed, Party};
+use crate::talk::{Boxed, Party, Talk};
 use crate::upstream::Upstream;
 
 /// What the gate works for. Clones are the same errand.
@@ -32,12 +32,24 @@ pub struct Errand {
     pub(crate) begun: Begun,
     /// The client, where it may be of another era than the server.
     pub(crate) party: Option<(Arc<Party>, Option<LogLevel>)>,
+    /// Whom the gate itself can ask through the client; `None`: nobody.
+    pub person: Option<Person>,
+}
+
+/// The client's own human, as far as the client can reach one.
+#[derive(Clone, Debug)]
+pub struct Person {
+    /// What the client declared of itself.
+    pub party: Arc<Party>,
+    /// The way to it while the call lasts.
+    pub talk: Arc<dyn Talk>,
 }
 
 impl Errand {
     /// An errand of a host that speaks as its server does.
     pub fn of_host(caller: Caller, way: Arc<Upstream>, cancel: Cancel) -> Self {
-        Self { caller, way, hearing: Hearing::deaf(), cancel, begun: Begun::default(), party: None }
+        let (hearing, begun) = (Hearing::deaf(), Begun::default());
+        Self { caller, way, hearing, cancel, begun, party: None, person: None }
     }
 
     /// The keys of `_meta` that steer the transport, as the server understands them.

@@ -12,11 +12,11 @@ mod desk;
 mod errands;
 mod exchange;
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 mod headers;
 mod hello;
 mod in_flight;
-mod inputs;
+pub(crate) mod inputs;
 mod leg;
 mod legacy;
 mod listen;

@@ -12,6 +12,8 @@ use yesgate_core::caller::Caller;
 use yesgate_core::id::ClientId;
 
 use crate::era::Era;
+use crate::front::inputs::Abilities;
+use crate::front::revision::Revision;
 use crate::raw::RawObject;
 
 /// A notification on its way to a client, with ids and tokens as that client knows them.
@@ -62,6 +64,15 @@ impl InputMethod {
     pub fn named(method: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.as_str() == method)
     }
+}
+
+/// How a client puts a question to its human.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Elicitation {
+    /// As a form that the client shows.
+    Form,
+    /// By sending the human to a page of ours.
+    Url,
 }
 
 /// A client's answer to one [`InputRequest`].
@@ -131,6 +142,26 @@ pub struct Party {
     pub session: Option<Arc<dyn Talk>>,
 }
 
+impl Party {
+    /// Whether its human can be asked in this way, as far as it declared in words of its revision.
+    pub fn can_elicit(&self, mode: Elicitation) -> bool {
+        // What a revision that we do not know means by its words is nothing to build on.
+        Revision::named(&self.version)
+            .is_some_and(|revision| Abilities::of(&self.capabilities, revision).elicits(mode))
+    }
+
+    /// Whether it declared an extension of the protocol, such as `io.modelcontextprotocol/tasks`. Only the
+    /// modern era has them.
+    pub fn has_extension(&self, name: &str) -> bool {
+        let declared = |capabilities| RawObject::parse(RawObject::parse(capabilities)?.get("extensions")?);
+        match self.era {
+            Era::Legacy => false,
+            Era::Modern => declared(&self.capabilities)
+                .is_some_and(|known| known.get(name).is_some_and(|settings| settings.get().starts_with('{'))),
+        }
+    }
+}
+
 /// The name in a `clientInfo`, in characters that a name may have.
 pub(crate) fn own_name(info: Option<&RawValue>) -> Option<ClientId> {
     client_id(&RawObject::parse(info?)?.text("name")?)
@@ -146,3 +177,6 @@ pub(crate) fn client_id(name: &str) -> Option<ClientId> {
 /// Names a [`Party`].
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct PartyKey(pub String);
+
+#[cfg(test)]
+mod tests;

@@ -11,7 +11,7 @@ use super::message::Malformed;
 use super::meta::text;
 use super::revision::Revision;
 use crate::raw::{RawObject, raw};
-use crate::talk::{AskError, Given, InputAnswer, InputMethod, InputRequest};
+use crate::talk::{AskError, Elicitation, Given, InputAnswer, InputMethod, InputRequest};
 
 /// What a client declared that it can be asked.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -73,6 +73,15 @@ impl Abilities {
             sampling_tools: Declared::from(has(&declared.sampling, "tools")),
             roots: Declared::from(declared.roots.as_ref().is_some_and(Value::is_object)),
         }
+    }
+
+    /// Whether a human can be reached in this way.
+    pub(crate) const fn elicits(self, mode: Elicitation) -> bool {
+        let declared = match mode {
+            Elicitation::Form => self.form,
+            Elicitation::Url => self.url,
+        };
+        declared.needed().is_ok()
     }
 
     /// Puts a question into the form of this client's revision.

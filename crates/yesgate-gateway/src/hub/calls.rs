@@ -10,7 +10,7 @@ use super::tasks::without_tasks;
 use super::{Hub, no_such_server, unreachable};
 use crate::board::{Ask, Scope};
 use crate::bridge;
-use crate::errand::{Begun, Errand, Incoming, Pass};
+use crate::errand::{Begun, Errand, Incoming, Pass, Person};
 use crate::own_tools::OwnTool;
 use crate::raw::{RawObject, member_text};
 use crate::reply::Reply;
@@ -104,6 +104,7 @@ impl Hub {
             cancel: ask.cancel.clone(),
             begun: begun.clone(),
             party: Some((Arc::clone(&ask.party), crossing.log)),
+            person: Some(Person { party: Arc::clone(&ask.party), talk: Arc::clone(&ask.talk) }),
         };
         let pass = Pass::Params { params, mirrored: mirrored(ask) };
         let incoming = Incoming { message: &ask.message, tool, headers: ask.headers.as_ref(), pass };
