@@ -7,6 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use serde_json::json;
 use serde_json::value::RawValue;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::ClientId;
@@ -14,7 +15,7 @@ use yesgate_core::id::ClientId;
 use crate::era::Era;
 use crate::front::inputs::Abilities;
 use crate::front::revision::Revision;
-use crate::raw::RawObject;
+use crate::raw::{RawObject, raw};
 
 /// A notification on its way to a client, with ids and tokens as that client knows them.
 #[derive(Clone, Debug)]
@@ -25,6 +26,18 @@ pub struct Notice {
     pub params: Option<Box<RawValue>>,
 }
 
+impl Notice {
+    /// Tells that what a human was sent to a page for is over. Only clients of 2025-11-25 are told: no other
+    /// revision has a name for the question.
+    pub fn elicitation_complete(id: &str) -> Self {
+        let params = raw(json!({"elicitationId": id}).to_string());
+        Self { method: Cow::Borrowed(ELICITATION_COMPLETE), params: Some(params) }
+    }
+}
+
+/// The notification that ends a question by URL.
+pub(crate) const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
+
 /// A server's question to the client, or to the human behind it.
 #[derive(Clone, Debug)]
 pub struct InputRequest {
@@ -32,7 +45,8 @@ pub struct InputRequest {
     pub key: String,
     /// What is asked for.
     pub method: InputMethod,
-    /// The parameters, in the server's own bytes.
+    /// The parameters, in the server's own bytes. Whoever asks by URL may choose the `elicitationId`, to tell
+    /// later that it is over.
     pub params: Box<RawValue>,
 }
 
@@ -118,6 +132,10 @@ pub trait Talk: Send + Sync + fmt::Debug {
     /// Asks the client, and waits. All of one round are asked together; the answers come in any order,
     /// and one that the client left out is missing.
     fn ask(&self, requests: Vec<InputRequest>) -> Boxed<'_, Result<Vec<InputAnswer>, AskError>>;
+
+    /// Lets a modern client go without an answer, and waits until it comes back for one: its request ends with
+    /// nothing but a state to come back with. That takes no capability. A client of the old era has to stay.
+    fn rest(&self) -> Boxed<'_, Result<(), AskError>>;
 }
 
 /// One client as the gateway knows it: a session of the old era, or all requests of the new one that

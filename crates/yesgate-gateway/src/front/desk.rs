@@ -83,7 +83,8 @@ impl Desk {
             "tools/call" | "prompts/get" | "resources/read" => Asking::Possible,
             _ => Asking::Impossible,
         };
-        let mailbox = Mailbox::new(Arc::clone(&self.means), Arc::clone(&party), Revision::July2026, asking);
+        let (means, cancel) = (Arc::clone(&self.means), Cancel::new());
+        let mailbox = Mailbox::new(means, Arc::clone(&party), Revision::July2026, asking, cancel.clone());
         let ask = Ask {
             scope: scope.clone(),
             party: Arc::clone(&party),
@@ -95,7 +96,7 @@ impl Desk {
             trace: headers.as_ref().and_then(remote_parent).or_else(|| meta.trace()),
             headers,
             talk: Arc::clone(&mailbox) as _,
-            cancel: Cancel::new(),
+            cancel,
         };
         let exchange = Exchange::new(Arc::clone(&self.board), mailbox, ask);
         Begun::Leg(Leg::first(exchange, Arc::clone(&self.parked), scope, party, message))

@@ -118,6 +118,24 @@ impl Script {
             "ask" => self.asks(ask, &["a"], r#"{"message":"?","requestedSchema":{}}"#).await,
             "ask_two" => self.asks(ask, &["a", "b"], r#"{"message":"?","requestedSchema":{}}"#).await,
             "ask_url" => self.asks(ask, &["a"], r#"{"mode":"url","url":"https://x","message":"?"}"#).await,
+            "ask_url_to_the_end" => {
+                let params = r#"{"mode":"url","elicitationId":"e-1","url":"https://x","message":"?"}"#;
+                let reply = self.asks(ask, &["a"], params).await;
+                ask.talk.notify(Notice::elicitation_complete("e-1"));
+                reply
+            }
+            "rest" => match ask.talk.rest().await {
+                Ok(()) => text("rested"),
+                Err(error) => {
+                    self.note(format!("did not rest: {error}"));
+                    text(&error.to_string())
+                }
+            },
+            "rest_then_ask" => {
+                let rested = ask.talk.rest().await.and(ask.talk.rest().await);
+                self.note(format!("rested {}", rested.is_ok()));
+                self.asks(ask, &["a"], r#"{"message":"?","requestedSchema":{}}"#).await
+            }
             "ask_again" => {
                 let first = self.asks(ask, &["a"], "{}").await;
                 ask.talk.notify(progress("2"));

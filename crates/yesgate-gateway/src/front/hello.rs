@@ -76,7 +76,8 @@ impl Desk {
         (cancel, trace): (Cancel, Option<TraceContext>),
     ) -> Exchange {
         let asking = if request.method == "initialize" { Asking::Impossible } else { Asking::Possible };
-        let mailbox = Mailbox::new(Arc::clone(&self.means), Arc::clone(party), revision, asking);
+        let mailbox =
+            Mailbox::new(Arc::clone(&self.means), Arc::clone(party), revision, asking, cancel.clone());
         // What cannot be read is nothing that we look for, and the server's to judge.
         let meta = Meta::read(&request.fields).unwrap_or_default();
         let ask = Ask {

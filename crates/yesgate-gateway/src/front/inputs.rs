@@ -75,6 +75,11 @@ impl Abilities {
         }
     }
 
+    /// The revision in whose words it declared.
+    pub(crate) const fn revision(self) -> Revision {
+        self.revision
+    }
+
     /// Whether a human can be reached in this way.
     pub(crate) const fn elicits(self, mode: Elicitation) -> bool {
         let declared = match mode {

@@ -3,6 +3,7 @@
 //!
 //! INVARIANT: a client that does not listen costs a bounded amount of memory: beyond that the oldest notices
 //! are dropped, and further questions are turned away. A question that was taken is never dropped.
+//! INVARIANT: whoever asks hears of the request's withdrawal, and its question is taken back.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,6 +16,8 @@ use yesgate_core::clock::Entropy;
 
 use super::inputs::Abilities;
 use super::revision::Revision;
+use crate::cancel::Cancel;
+use crate::era::Era;
 use crate::talk::{AskError, Boxed, InputAnswer, InputRequest, Notice, Party, Talk};
 
 /// What all conversations share.
@@ -87,6 +90,8 @@ pub(crate) struct Mailbox {
     party: Arc<Party>,
     revision: Revision,
     asking: Asking,
+    /// The client's "never mind".
+    cancel: Cancel,
     state: Mutex<State>,
 }
 
@@ -105,9 +110,15 @@ enum Stage {
 }
 
 impl Mailbox {
-    pub(crate) fn new(means: Arc<Means>, party: Arc<Party>, revision: Revision, asking: Asking) -> Arc<Self> {
+    pub(crate) fn new(
+        means: Arc<Means>,
+        party: Arc<Party>,
+        revision: Revision,
+        asking: Asking,
+        cancel: Cancel,
+    ) -> Arc<Self> {
         let state = State { said: VecDeque::new(), waker: None, rounds: 0, stage: Stage::Open };
-        Arc::new(Self { means, party, revision, asking, state: Mutex::new(state) })
+        Arc::new(Self { means, party, revision, asking, cancel, state: Mutex::new(state) })
     }
 
     /// The next thing that was said; without one, the task is woken when there is.
@@ -156,10 +167,7 @@ impl Mailbox {
     }
 
     async fn ask_within_time(&self, requests: Vec<InputRequest>) -> Result<Vec<InputAnswer>, AskError> {
-        match self.asking {
-            Asking::Possible => {}
-            Asking::Impossible => return Err(AskError::Unable),
-        }
+        self.possible()?;
         let abilities = Abilities::of(&self.party.capabilities, self.revision);
         let requests = requests
             .into_iter()
@@ -168,23 +176,47 @@ impl Mailbox {
         if requests.is_empty() {
             return Ok(Vec::new());
         }
+        self.put(requests).await
+    }
+
+    async fn rest_within_time(&self) -> Result<(), AskError> {
+        self.possible()?;
+        match self.revision.era() {
+            // A round without questions: there is nothing to answer but to come back.
+            Era::Modern => self.put(Vec::new()).await.map(drop),
+            Era::Legacy => Err(AskError::Unable),
+        }
+    }
+
+    const fn possible(&self) -> Result<(), AskError> {
+        match self.asking {
+            Asking::Possible => Ok(()),
+            Asking::Impossible => Err(AskError::Unable),
+        }
+    }
+
+    /// Puts one round to the client, and waits.
+    async fn put(&self, requests: Vec<InputRequest>) -> Result<Vec<InputAnswer>, AskError> {
+        if self.cancel.is_fired() {
+            return Err(AskError::Gone);
+        }
         let (reply, answer) = oneshot::channel();
         let round = self.next_round();
         self.say(Said::Question(Question { round, requests, answers: Vec::new(), reply }))?;
         let mut withdrawing = Withdrawing { mailbox: self, round: Some(round) };
-        let given = match timeout(self.means.ask_time, answer).await {
-            Ok(Ok(given)) => {
+        let given = tokio::select! {
+            // An answer that comes at the same moment as the withdrawal is too late.
+            biased;
+            () = self.cancel.fired() => return Err(AskError::Gone),
+            given = timeout(self.means.ask_time, answer) => given,
+        };
+        match given {
+            Ok(given) => {
                 withdrawing.round = None;
-                given
-            }
-            Ok(Err(_)) => {
-                withdrawing.round = None;
-                Err(AskError::Gone)
+                given.unwrap_or(Err(AskError::Gone))
             }
             Err(_) => Err(AskError::Late),
-        };
-        drop(withdrawing);
-        given
+        }
     }
 
     fn next_round(&self) -> u64 {
@@ -200,12 +232,18 @@ impl Mailbox {
 
 impl Talk for Mailbox {
     fn notify(&self, notice: Notice) {
-        // A client that went gets nothing.
-        self.say(Said::Notice(notice)).ok();
+        if self.revision.hears(&notice.method) {
+            // A client that went gets nothing.
+            self.say(Said::Notice(notice)).ok();
+        }
     }
 
     fn ask(&self, requests: Vec<InputRequest>) -> Boxed<'_, Result<Vec<InputAnswer>, AskError>> {
         Box::pin(self.ask_within_time(requests))
+    }
+
+    fn rest(&self) -> Boxed<'_, Result<(), AskError>> {
+        Box::pin(self.rest_within_time())
     }
 }
 

@@ -174,24 +174,20 @@ fn refusal() -> Reply {
     Reply::error(-32602, words, None)
 }
 
+/// A result that asks for input; without a question it only asks to come back.
 fn input_required(state: &str, question: &Question) -> Reply {
-    let mut asked = String::new();
-    for request in &question.requests {
-        if !asked.is_empty() {
-            asked.push(',');
-        }
-        asked.push_str(&format!(
-            r#"{}:{{"method":"{}","params":{}}}"#,
-            Value::from(request.key.as_str()),
-            request.method.as_str(),
-            request.params.get()
-        ));
-    }
-    Reply::Result(
-        format!(
-            r#"{{"resultType":"input_required","inputRequests":{{{asked}}},"requestState":{}}}"#,
-            Value::from(state)
-        )
-        .into(),
-    )
+    let asked: Vec<String> = question
+        .requests
+        .iter()
+        .map(|request| {
+            let (key, method) = (Value::from(request.key.as_str()), request.method.as_str());
+            format!(r#"{key}:{{"method":"{method}","params":{}}}"#, request.params.get())
+        })
+        .collect();
+    let asked = match asked.as_slice() {
+        [] => String::new(),
+        asked => format!(r#""inputRequests":{{{}}},"#, asked.join(",")),
+    };
+    let state = Value::from(state);
+    Reply::Result(format!(r#"{{"resultType":"input_required",{asked}"requestState":{state}}}"#).into())
 }

@@ -1,6 +1,7 @@
 //! The protocol revisions that the fronts speak, as an order: what holds from one on holds in all later ones.
 
 use crate::era::Era;
+use crate::talk::ELICITATION_COMPLETE;
 
 /// One revision of the protocol.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -42,6 +43,14 @@ impl Revision {
         match self {
             Self::March2025 | Self::June2025 | Self::November2025 => Era::Legacy,
             Self::July2026 => Era::Modern,
+        }
+    }
+
+    /// Whether a notification to a client has a meaning in it, as far as revisions differ in that.
+    pub(crate) fn hears(self, notification: &str) -> bool {
+        match self {
+            Self::November2025 => true,
+            Self::March2025 | Self::June2025 | Self::July2026 => notification != ELICITATION_COMPLETE,
         }
     }
 

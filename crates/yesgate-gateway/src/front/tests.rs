@@ -7,3 +7,4 @@ mod modern;
 mod parking;
 mod resuming;
 mod strictness;
+mod waiting;

@@ -91,11 +91,17 @@ impl Voice {
 
 impl Talk for Voice {
     fn notify(&self, notice: Notice) {
-        self.say(wire::notification(&notice), Weight::Light);
+        if self.abilities.revision().hears(&notice.method) {
+            self.say(wire::notification(&notice), Weight::Light);
+        }
     }
 
     fn ask(&self, requests: Vec<InputRequest>) -> Boxed<'_, Result<Vec<InputAnswer>, AskError>> {
         Box::pin(self.ask_within_time(requests))
+    }
+
+    fn rest(&self) -> Boxed<'_, Result<(), AskError>> {
+        Box::pin(std::future::ready(Err(AskError::Unable)))
     }
 }
 
