@@ -29,6 +29,7 @@ mod parties;
 pub mod pipe;
 mod post;
 mod pulse;
+pub(crate) mod reach;
 mod resume;
 pub(crate) mod revision;
 mod session;

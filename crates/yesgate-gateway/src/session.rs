@@ -2,10 +2,8 @@
 
 mod listed_page;
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
@@ -13,10 +11,12 @@ use yesgate_core::caller::Caller;
 
 use self::listed_page::ListedPage;
 use crate::book::{Page, next_cursor};
-use crate::cancel::Cancel;
 use crate::envelope::{Envelope, Kind, RequestKey};
 use crate::era::{Era, PROTOCOL_VERSION};
 use crate::errand::{Errand, Incoming, Pass};
+use crate::front::FrontSettings;
+use crate::front::pipe::at_once_or_later;
+use crate::front::reach::{Charge, HostCall, Reach};
 use crate::gate::Gate;
 use crate::methods::{Route, passes, route};
 use crate::own_tools::OwnTool;
@@ -35,8 +35,8 @@ pub(crate) struct Session {
     way: Arc<Upstream>,
     host: LineWriter,
     caller: Mutex<Caller>,
-    /// The host's calls that are being judged, asked about or run.
-    calls: Arc<Mutex<HashMap<RequestKey, Cancel>>>,
+    /// The host's calls, and the way to its human.
+    reach: Arc<Reach>,
     /// The parameters of the host's `initialize`, to open the session again after a restart.
     handshake: Mutex<Option<Box<RawValue>>>,
     gated_tool_seen: Arc<AtomicBool>,
@@ -51,13 +51,16 @@ impl Session {
         host: LineWriter,
         caller: Caller,
     ) -> Self {
+        let (server, metrics) = (gate.server.name.clone(), gate.setting.metrics.clone());
+        let (settings, entropy) = (FrontSettings::default(), Arc::clone(&gate.entropy));
+        let reach = Reach::new(host.clone(), server, &settings, entropy, metrics);
         Self {
             gate,
             pipe,
             way,
             host,
             caller: Mutex::new(caller),
-            calls: Arc::default(),
+            reach: Arc::new(reach),
             handshake: Mutex::default(),
             gated_tool_seen: Arc::default(),
             listing: Mutex::default(),
@@ -77,7 +80,7 @@ impl Session {
                 let route = route(method);
                 self.note_era(route, envelope.params);
                 match route {
-                    Route::Call => self.call(id, line, tasks).await,
+                    Route::Call => self.call(id, envelope.params, line, tasks).await,
                     Route::Initialize => {
                         self.note_handshake(envelope.params);
                         pass(Watch::Initialize);
@@ -92,6 +95,7 @@ impl Session {
                 }
             }
             (Kind::Notification, _) => self.notification(method, &envelope, line),
+            (Kind::Response, Some(id)) if self.reach.is_own(id) => self.reach.answered(&envelope),
             (Kind::Response, _) => self.pass_on(line),
             (Kind::Neither | Kind::Request, id) => {
                 let words = "not a JSON-RPC 2.0 message: neither a request, a notification nor a response";
@@ -131,12 +135,31 @@ impl Session {
                 }
                 self.send(line);
             }
-            Kind::Request => self.send(line),
+            Kind::Request => match envelope.id {
+                Some(id) if self.reach.is_own(id) => self.pretended(id),
+                Some(_) | None => self.send(line),
+            },
             Kind::Neither => tracing::warn!(
                 server.name = %self.gate.server.name,
                 "the server sent a message that is neither request, notification nor response; it is dropped"
             ),
         }
+    }
+
+    /// The server asks under an id of ours: the host's answer would be taken for one to us.
+    fn pretended(&self, id: &RawValue) {
+        tracing::warn!(
+            server.name = %self.gate.server.name,
+            "the server made a request under an id of the gateway's own; it does not pass"
+        );
+        if let Some(message) = Reply::error(-32600, "the request id is not yours", None).into_message(id) {
+            self.pass_on(&message);
+        }
+    }
+
+    /// The host is gone: nobody can be asked any more.
+    pub(crate) fn host_gone(&self) {
+        self.reach.host_gone();
     }
 
     /// A message of the server was too long to be taken.
@@ -167,42 +190,30 @@ impl Session {
 
     /// Judges a call. What can be answered at once is, in the order of the host's messages; what
     /// has to wait goes on by itself.
-    async fn call(&self, id: &RawValue, line: &[u8], tasks: &mut JoinSet<()>) {
-        let key = RequestKey::of(id);
-        let cancel = Cancel::new();
-        {
-            let mut calls = lock(&self.calls);
-            if calls.contains_key(&key) {
-                drop(calls);
-                return self.answer(id, Reply::error(-32600, "the request id is already in use", None));
-            }
-            calls.insert(key.clone(), cancel.clone());
-        }
-        let gate = Arc::clone(&self.gate);
-        let errand = Errand::of_host(lock(&self.caller).clone(), Arc::clone(&self.way), cancel);
-        let host = self.host.clone();
-        let calls = Arc::clone(&self.calls);
-        let id = id.to_owned();
-        let line = line.to_vec();
-        let mut judging = Box::pin(async move {
-            let pass = Pass::Line { line: &line, id: key.clone() };
-            let incoming = Incoming { message: &line, tool: None, headers: None, pass };
-            let reply = gate.handle(&errand, incoming).await;
-            lock(&calls).remove(&key);
-            if let Some(message) = reply.into_message(&id)
-                && let Err(error) = host.send(&message)
-            {
-                tracing::debug!(%error, "the host went before its answer");
-            }
+    async fn call(&self, id: &RawValue, params: Option<&RawValue>, line: &[u8], tasks: &mut JoinSet<()>) {
+        let caller = lock(&self.caller).clone();
+        let call = HostCall { id, params, line, caller: &caller };
+        let (gate, way, key) = (Arc::clone(&self.gate), Arc::clone(&self.way), RequestKey::of(id));
+        let errand_of = caller.clone();
+        let carried = self.reach.carry(call, move |Charge { line, cancel, person }| {
+            Box::pin(async move {
+                let errand = Errand { person, ..Errand::of_host(errand_of, way, cancel) };
+                let pass = Pass::Line { line: &line, id: key };
+                let incoming = Incoming { message: &line, tool: None, headers: None, pass };
+                match gate.handle(&errand, incoming).await {
+                    // The server's own line is the answer.
+                    Reply::Relayed => Reply::Silent,
+                    reply @ (Reply::Result(_) | Reply::Own(_) | Reply::Error(_) | Reply::Silent) => reply,
+                }
+            })
         });
-        let at_once = std::future::poll_fn(|context| Poll::Ready(judging.as_mut().poll(context))).await;
-        if at_once.is_pending() {
-            tasks.spawn(judging);
+        if let Some(carried) = carried {
+            at_once_or_later(carried, tasks).await;
         }
     }
 
-    /// Whether a message of the host needs no server: a call of one of our own tools, or the withdrawal
-    /// of a call that is with us.
+    /// Whether a message of the host needs no server: a call of one of our own tools, one that comes back to where
+    /// it was parked, the withdrawal of a call that is with us, or an answer to a question of ours.
     pub(crate) fn answers_itself(&self, line: &[u8]) -> bool {
         let Ok(envelope) = Envelope::parse(line) else { return true };
         let params = envelope.params.and_then(RawObject::parse);
@@ -213,11 +224,14 @@ impl Session {
         match envelope.method.as_deref() {
             Some("tools/call") => {
                 text("name").is_some_and(|name| OwnTool::named(&name, &self.gate.policy()).is_some())
+                    || text("requestState").is_some_and(|state| Reach::is_own_state(&state))
             }
-            Some("notifications/cancelled") => {
-                envelope.params.and_then(cancelled_id).is_some_and(|key| lock(&self.calls).contains_key(&key))
-            }
-            Some(_) | None => false,
+            Some("notifications/cancelled") => envelope
+                .params
+                .and_then(cancelled_id)
+                .is_some_and(|key| self.reach.withdrawal(&key).is_some()),
+            Some(_) => false,
+            None => envelope.id.is_some_and(|id| self.reach.is_own(id)),
         }
     }
 
@@ -234,10 +248,12 @@ impl Session {
     fn notification(&self, method: &str, envelope: &Envelope<'_>, line: &[u8]) {
         if method == "notifications/cancelled"
             && let Some(cancel) =
-                envelope.params.and_then(cancelled_id).and_then(|key| lock(&self.calls).get(&key).cloned())
+                envelope.params.and_then(cancelled_id).and_then(|key| self.reach.withdrawal(&key))
         {
             // Ours to withdraw: the server knows the call under another id, or not at all.
             cancel.fire();
+        } else if envelope.params.and_then(request_id).is_some_and(|id| self.reach.is_own(&id)) {
+            tracing::debug!("the host said something of a question of ours that is no answer; it is dropped");
         } else if passes(method) {
             self.pass_on(line);
             if method == "notifications/initialized" {
@@ -288,7 +304,10 @@ impl Session {
     /// Hands a server's answer to the host, after a look at what the gateway must know.
     fn relay(&self, watch: Watch, answer: &Envelope<'_>, line: &[u8]) {
         match (watch, answer.result, answer.id) {
-            (Watch::Initialize, Some(_), _) => self.way.speaks(Era::Legacy),
+            (Watch::Initialize, Some(welcome), _) => {
+                self.way.speaks(Era::Legacy);
+                self.reach.opened(&lock(&self.caller).clone(), self.handshake().as_deref(), welcome);
+            }
             (Watch::Discover, Some(_), _) => {
                 self.way.speaks(Era::Modern);
                 self.gate.opened.notify_one();
@@ -369,7 +388,6 @@ impl Session {
     }
 }
 
-/// A name that a client gives itself, as an id: what is not printable becomes `?`. `None`: it has none.
 fn page(params: Option<&RawValue>) -> Page {
     let cursor = params
         .and_then(RawObject::parse)
@@ -384,9 +402,16 @@ fn is_modern(params: &RawValue) -> bool {
 }
 
 fn cancelled_id(params: &RawValue) -> Option<RequestKey> {
-    RawObject::parse(params)?.get("requestId").map(RequestKey::of)
+    request_id(params).map(|id| RequestKey::of(&id))
+}
+
+fn request_id(params: &RawValue) -> Option<Box<RawValue>> {
+    RawObject::parse(params)?.remove("requestId")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

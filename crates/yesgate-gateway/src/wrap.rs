@@ -288,6 +288,7 @@ impl Life {
     /// The host is gone, or we were told to go: the server first hears its stdin close, as it
     /// would from the host, and what it still says is still passed on.
     async fn end(&mut self, code: Option<i32>) -> WrapEnd {
+        self.session.host_gone();
         let mut ended = WrapEnd { code: code.unwrap_or(0), complaint: None };
         let spawned = match std::mem::replace(&mut self.server, down(FIRST_PAUSE)) {
             Server::Up(spawned, _) => Some(*spawned),

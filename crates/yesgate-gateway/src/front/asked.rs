@@ -2,6 +2,7 @@
 //!
 //! INVARIANT: a response finds its question only as long as somebody waits for it; one that comes after the
 //! request ended or was withdrawn, or comes twice, is dropped. How many questions are open is bounded.
+//! INVARIANT: where others speak to the same client under ids of their own, ours have a mark that they cannot guess.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,8 +18,10 @@ use crate::cancel::Cancel;
 use crate::talk::{AskError, Given, InputAnswer};
 
 /// The open questions to one client.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Asked {
+    /// What the ids of our requests begin with.
+    beginning: String,
     state: Mutex<State>,
 }
 
@@ -26,6 +29,14 @@ pub(crate) struct Asked {
 struct State {
     last: u64,
     rounds: HashMap<u64, Round>,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Stage {
+    #[default]
+    Open,
+    Closed,
 }
 
 #[derive(Debug)]
@@ -37,16 +48,37 @@ struct Round {
     cancel: Option<Cancel>,
 }
 
+impl Default for Asked {
+    fn default() -> Self {
+        Self { beginning: "yg-".into(), state: Mutex::default() }
+    }
+}
+
 impl Asked {
+    /// Questions whose ids carry a mark.
+    pub(crate) fn marked(mark: &str) -> Self {
+        Self { beginning: format!("yg-{mark}-"), state: Mutex::default() }
+    }
+
+    /// Whether an id is one of a request of ours, open or not.
+    pub(crate) fn is_own(&self, id: &RawValue) -> bool {
+        text(id).is_some_and(|id| id.starts_with(&self.beginning))
+    }
+
     /// Notes a round, and gives its number and the requests to send. No answer counts after the withdrawal of
     /// the request that it belongs to, even if whoever asked has not heard of that yet.
     ///
     /// `None`: too many are open, and whoever asked was told that the client cannot be.
     pub(crate) fn put(&self, question: Question, cancel: Option<Cancel>) -> Option<(u64, Vec<Bytes>)> {
         let mut state = self.lock();
-        if state.rounds.len() >= MOST_ROUNDS {
+        let refused = match (state.stage, state.rounds.len()) {
+            (Stage::Closed, _) => Some(AskError::Gone),
+            (Stage::Open, MOST_ROUNDS..) => Some(AskError::Unable),
+            (Stage::Open, _) => None,
+        };
+        if let Some(error) = refused {
             drop(state);
-            question.refuse(AskError::Unable);
+            question.refuse(error);
             return None;
         }
         state.last += 1;
@@ -56,7 +88,7 @@ impl Asked {
             .iter()
             .enumerate()
             .map(|(index, request)| {
-                wire::request(&id(number, index), request.method.as_str(), &request.params)
+                wire::request(&self.id(number, index), request.method.as_str(), &request.params)
             })
             .collect();
         let keys = question.requests.iter().map(|request| request.key.clone()).collect();
@@ -66,7 +98,7 @@ impl Asked {
 
     /// Takes a response of the client.
     pub(crate) fn answered(&self, id: &RawValue, given: Given) {
-        let found = text(id).as_deref().and_then(parse_id).and_then(|(number, index)| {
+        let found = text(id).and_then(|id| self.parse_id(&id)).and_then(|(number, index)| {
             let mut state = self.lock();
             let round = state.rounds.get_mut(&number)?;
             if round.cancel.as_ref().is_some_and(Cancel::is_fired) {
@@ -89,13 +121,26 @@ impl Asked {
         let Some(round) = self.lock().rounds.remove(&number) else { return Vec::new() };
         let is_open = |key: &String| round.question.requests.iter().any(|request| request.key == *key);
         let open = round.keys.iter().enumerate().filter(|(_, key)| is_open(key));
-        open.map(|(index, _)| wire::cancelled(&Value::from(id(number, index)))).collect()
+        open.map(|(index, _)| wire::cancelled(&Value::from(self.id(number, index)))).collect()
     }
 
-    /// Takes everything back: whoever asks learns that the client went.
-    pub(crate) fn clear(&self) {
-        let all = std::mem::take(&mut self.lock().rounds);
+    /// The client is gone: whoever asks learns that, now and later.
+    pub(crate) fn close(&self) {
+        let all = {
+            let mut state = self.lock();
+            state.stage = Stage::Closed;
+            std::mem::take(&mut state.rounds)
+        };
         drop(all);
+    }
+
+    fn id(&self, round: u64, index: usize) -> String {
+        format!("{}{round}-{index}", self.beginning)
+    }
+
+    fn parse_id(&self, id: &str) -> Option<(u64, usize)> {
+        let (round, index) = id.strip_prefix(&self.beginning)?.split_once('-')?;
+        Some((round.parse().ok()?, index.parse().ok()?))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -105,12 +150,3 @@ impl Asked {
 
 /// A human answers one question at a time.
 const MOST_ROUNDS: usize = 64;
-
-fn id(round: u64, index: usize) -> String {
-    format!("yg-{round}-{index}")
-}
-
-fn parse_id(id: &str) -> Option<(u64, usize)> {
-    let (round, index) = id.strip_prefix("yg-")?.split_once('-')?;
-    Some((round.parse().ok()?, index.parse().ok()?))
-}

@@ -1,7 +1,8 @@
 //! One request on its way through the board: its answer, and what is said before it.
 //!
-//! INVARIANT: what was said before the answer comes out before the answer. A request that is dropped before
-//! it was answered is withdrawn.
+//! INVARIANT: what was said before the answer comes out before the answer. A request of a client that is dropped
+//! before it was answered is withdrawn; one of a wrapped host is left alone, because what it asked about stays
+//! open when the host goes.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -32,6 +33,14 @@ pub(crate) struct Exchange {
     work: Work,
     mailbox: Arc<Mailbox>,
     cancel: Cancel,
+    dropped: Dropped,
+}
+
+/// What becomes of a request that is dropped before it was answered.
+#[derive(Clone, Copy, Debug)]
+enum Dropped {
+    IsWithdrawn,
+    IsLeftAlone,
 }
 
 enum Work {
@@ -47,7 +56,17 @@ impl Exchange {
         let cancel = ask.cancel.clone();
         // The future owns the board that it borrows, so that it can be put anywhere.
         let work = Work::Going(Box::pin(async move { board.request(ask).await }));
-        Self { work, mailbox, cancel }
+        Self { work, mailbox, cancel, dropped: Dropped::IsWithdrawn }
+    }
+
+    /// A request of a wrapped host, which this work answers.
+    pub(crate) const fn of_host(work: Boxed<'static, Reply>, mailbox: Arc<Mailbox>, cancel: Cancel) -> Self {
+        Self { work: Work::Going(work), mailbox, cancel, dropped: Dropped::IsLeftAlone }
+    }
+
+    /// Withdraws the request.
+    pub(crate) fn withdraw(self) {
+        self.cancel.fire();
     }
 
     /// The client's "never mind".
@@ -89,9 +108,9 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        match self.work {
-            Work::Going(_) => self.cancel.fire(),
-            Work::Ready(_) | Work::Over => {}
+        match (&self.work, self.dropped) {
+            (Work::Going(_), Dropped::IsWithdrawn) => self.cancel.fire(),
+            (Work::Going(_), Dropped::IsLeftAlone) | (Work::Ready(_) | Work::Over, _) => {}
         }
         self.mailbox.close();
     }

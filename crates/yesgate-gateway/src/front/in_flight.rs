@@ -43,10 +43,14 @@ impl InFlight {
         Ok(Ticket { in_flight: Arc::clone(self), key })
     }
 
+    /// The withdrawal of a request, as long as it is under way.
+    pub(crate) fn find(&self, key: &IdKey) -> Option<Cancel> {
+        self.lock().get(key).cloned()
+    }
+
     /// Withdraws a request; one that is over cannot be.
     pub(crate) fn cancel(&self, key: &IdKey) {
-        let cancel = self.lock().get(key).cloned();
-        if let Some(cancel) = cancel {
+        if let Some(cancel) = self.find(key) {
             cancel.fire();
         }
     }

@@ -76,6 +76,26 @@ impl Leg {
         self.exchange.as_ref().map_or_else(Cancel::new, |exchange| exchange.cancel().clone())
     }
 
+    /// Goes on to the end of the leg, and gives what ends it. `None`: the client withdrew the request.
+    pub(crate) async fn run(mut self, cancel: &Cancel, tell: impl Fn(Notice)) -> Option<Reply> {
+        let withdraw = self.cancel();
+        loop {
+            let spoken = tokio::select! {
+                // The withdrawal goes first: an answer that is ready at the same moment is not due any more.
+                biased;
+                () = cancel.fired() => {
+                    withdraw.fire();
+                    return None;
+                }
+                spoken = self.next() => spoken,
+            };
+            match spoken {
+                Spoken::Notice(notice) => tell(notice),
+                Spoken::Final(reply) => return Some(reply),
+            }
+        }
+    }
+
     /// Waits for what the client hears next; nothing comes after the end.
     pub(crate) async fn next(&mut self) -> Spoken {
         loop {
@@ -109,8 +129,10 @@ impl Leg {
         };
         match binding {
             Ok(binding) => self.parked.park(&self.party.caller, binding, exchange, question),
-            // Dropping the request withdraws it.
-            Err(Malformed(words)) => Reply::error(-32602, &words, None),
+            Err(Malformed(words)) => {
+                exchange.withdraw();
+                Reply::error(-32602, &words, None)
+            }
         }
     }
 

@@ -73,7 +73,7 @@ impl Parked {
         question: Question,
     ) -> Reply {
         let Ok(hold) = self.shares.take(Owner::of(caller)) else {
-            // Dropping the request withdraws it.
+            exchange.withdraw();
             return Reply::error(-32603, "too many requests wait for the client's input already", None);
         };
         self.keep(Waiting { exchange, question, binding, until: Instant::now() + self.time, _hold: hold })
@@ -81,6 +81,7 @@ impl Parked {
 
     fn keep(&self, waiting: Waiting) -> Reply {
         let Some(state) = random(&*self.means.entropy).map(|random| format!("{PREFIX}{random}")) else {
+            waiting.exchange.withdraw();
             return Reply::error(-32603, "the gateway cannot make a request state", None);
         };
         let reply = input_required(&state, &waiting.question);
@@ -99,8 +100,13 @@ impl Parked {
                 None => None,
             }
         };
-        let Some(mut waiting) = taken.filter(|waiting| waiting.until > Instant::now()) else {
-            return Resumed::Refused(refusal());
+        let mut waiting = match taken {
+            Some(waiting) if waiting.until > Instant::now() => waiting,
+            Some(late) => {
+                late.exchange.withdraw();
+                return Resumed::Refused(refusal());
+            }
+            None => return Resumed::Refused(refusal()),
         };
         match read_answers(responses, &waiting.question.requests) {
             Ok(answers) => answers.into_iter().for_each(|answer| waiting.question.take(answer)),
@@ -122,10 +128,17 @@ impl Parked {
         let now = Instant::now();
         let expired: Vec<Waiting> =
             self.lock().extract_if(|_, waiting| waiting.until <= now).map(|(_, waiting)| waiting).collect();
-        drop(expired);
+        for waiting in expired {
+            waiting.exchange.withdraw();
+        }
     }
 
-    /// Withdraws everything.
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// Drops everything: nobody will come back.
     pub(crate) fn clear(&self) {
         let all = std::mem::take(&mut *self.lock());
         drop(all);
@@ -169,7 +182,8 @@ fn malformed(error: &yesgate_core::json::JsonError) -> Malformed {
     Malformed(error.to_string())
 }
 
-fn refusal() -> Reply {
+/// The answer to a state that opens nothing.
+pub(crate) fn refusal() -> Reply {
     let words = "the request state is unknown, used or expired, or belongs to another request; nothing ran";
     Reply::error(-32602, words, None)
 }

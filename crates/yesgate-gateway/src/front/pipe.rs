@@ -24,7 +24,7 @@ use super::desk::{Begun, Desk, Incoming, check_modern};
 use super::errands::Errands;
 use super::hello::pong;
 use super::in_flight::{Busy, InFlight, Ticket};
-use super::leg::{Leg, Spoken};
+use super::leg::Leg;
 use super::message::{IdKey, Malformed, Message, Notification, Request, batch, is_handed_on, read};
 use super::meta::{Meta, text};
 use super::pulse::Pulse;
@@ -195,25 +195,11 @@ impl PipeFront {
         }
     }
 
-    async fn run_leg(self: Arc<Self>, mut leg: Leg, id: Box<RawValue>, ticket: Ticket, cancel: Cancel) {
-        let withdraw = leg.cancel();
-        loop {
-            let spoken = tokio::select! {
-                // The withdrawal goes first: an answer that is ready at the same moment is not due any more.
-                biased;
-                () = cancel.fired() => {
-                    withdraw.fire();
-                    return;
-                }
-                spoken = leg.next() => spoken,
-            };
-            match spoken {
-                Spoken::Notice(notice) => self.send(&wire::notification(&notice)),
-                Spoken::Final(reply) => {
-                    drop(ticket);
-                    return self.answer(reply, &id);
-                }
-            }
+    async fn run_leg(self: Arc<Self>, leg: Leg, id: Box<RawValue>, ticket: Ticket, cancel: Cancel) {
+        let reply = leg.run(&cancel, |notice| self.send(&wire::notification(&notice))).await;
+        drop(ticket);
+        if let Some(reply) = reply {
+            self.answer(reply, &id);
         }
     }
 
@@ -326,7 +312,10 @@ fn named(caller: &Caller, info: Option<&RawValue>) -> Caller {
 }
 
 /// Does now what can be done at once; the rest goes on by itself.
-async fn at_once_or_later(work: impl Future<Output = ()> + Send + 'static, tasks: &mut JoinSet<()>) {
+pub(crate) async fn at_once_or_later(
+    work: impl Future<Output = ()> + Send + 'static,
+    tasks: &mut JoinSet<()>,
+) {
     let mut work = Box::pin(work);
     let at_once = std::future::poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
     if at_once.is_pending() {

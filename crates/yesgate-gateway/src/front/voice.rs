@@ -35,7 +35,17 @@ pub(crate) struct Voice {
 
 impl Voice {
     pub(crate) fn new(means: Arc<Means>, abilities: Abilities, outlet: Outlet) -> Arc<Self> {
-        Arc::new(Self { means, abilities, outlet, asked: Arc::default() })
+        Self::asking(means, abilities, outlet, Arc::default())
+    }
+
+    /// One that asks among these questions.
+    pub(crate) fn asking(
+        means: Arc<Means>,
+        abilities: Abilities,
+        outlet: Outlet,
+        asked: Arc<Asked>,
+    ) -> Arc<Self> {
+        Arc::new(Self { means, abilities, outlet, asked })
     }
 
     /// The event streams, where the client has some.
@@ -48,7 +58,7 @@ impl Voice {
 
     /// The client is gone.
     pub(crate) fn close(&self) {
-        self.asked.clear();
+        self.asked.close();
         match &self.outlet {
             Outlet::Streams(streams) => streams.close(),
             Outlet::Lines(_) => {}
