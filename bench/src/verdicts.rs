@@ -14,7 +14,8 @@ use yesgate_core::definition::ToolDefinition;
 use yesgate_core::digest::{Binding, ServerIdentity};
 use yesgate_core::json::CanonicalJson;
 use yesgate_core::mode::Mode;
-use yesgate_core::policy::{Config, Facts, Known, Policy};
+use yesgate_core::policy::{ClientWays, Config, Facts, Known, Policy};
+use yesgate_core::regime::Regime;
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_core::verdict::Verdict;
 
@@ -135,11 +136,13 @@ impl Scene {
     }
 
     fn judge(&self, case: &Case, call: ToolCall, presented: &Presented) -> Verdict {
+        let regime = Regime::default();
         let facts = Facts {
             definition: &case.definition,
             trust: Trust::ReadOnlyHint,
             known: Known::FirstUse,
-            mode: None,
+            regime: &regime,
+            ways: ClientWays::default(),
             switch: OperatorSwitch::DryRun,
             reach: Assurance::Local,
             state: None,
@@ -160,8 +163,10 @@ impl Outcome {
     fn of(verdict: &Verdict) -> Result<Self> {
         match verdict {
             Verdict::Forward(_) => Ok(Self::Runs),
-            Verdict::Ask(_) => Ok(Self::Asks),
-            Verdict::Explain(_) | Verdict::Refuse(_) => bail!("neither runs nor asks: {verdict:?}"),
+            Verdict::Ask(_) | Verdict::AskWithPreview(..) => Ok(Self::Asks),
+            Verdict::Explain(_) | Verdict::Preview(_) | Verdict::Unneeded(_) | Verdict::Refuse(_) => {
+                bail!("neither runs nor asks: {verdict:?}")
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::caller::Caller;
 use crate::class::Class;
 use crate::digest::{CallDigest, DefinitionDigest, Digest, Hasher};
 use crate::id::{BootId, IntentId, KeyId, KeyName, ServerName, ToolName};
+use crate::mode::Mode;
 
 /// One step, with its time and its question.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
@@ -112,6 +113,48 @@ pub enum AuditEvent {
         by: String,
         /// What they said.
         answer: String,
+    },
+    /// Something else was typed than had to be.
+    WrongText {
+        /// Who.
+        by: String,
+    },
+    /// A caller's mode was set.
+    ModeSet {
+        /// Whose.
+        caller: Caller,
+        /// To what.
+        mode: Mode,
+        /// By whom.
+        by: String,
+    },
+    /// A caller was frozen: nothing of it runs until somebody thaws it.
+    Frozen {
+        /// Who.
+        caller: Caller,
+        /// Why.
+        reason: String,
+        /// By whom.
+        by: String,
+    },
+    /// A freeze ended.
+    Thawed {
+        /// Whose.
+        caller: Caller,
+        /// By whom.
+        by: String,
+    },
+    /// Everything was stopped.
+    Stopped {
+        /// Why.
+        reason: String,
+        /// By whom.
+        by: String,
+    },
+    /// The stop of everything ended.
+    WentOn {
+        /// By whom.
+        by: String,
     },
     /// A call was refused.
     Refused {

@@ -80,6 +80,8 @@ pub enum Untouched {
 pub struct Presented {
     /// `confirm_token`: the agent claims that a human agreed.
     pub token: Option<ConfirmToken>,
+    /// `__typed`: what the human typed, as the agent says.
+    pub text: Option<String>,
     /// `__confirm`: the model turned its key.
     pub key: CallKey,
     /// `__mode`: the mode wished for this call.
@@ -260,7 +262,7 @@ const ENVELOPE_KEYS: [&str; 4] = ["jsonrpc", "id", "method", "params"];
 const PARAM_KEYS: [&str; 6] = ["name", "arguments", "_meta", "task", "inputResponses", "requestState"];
 
 /// The gateway's own arguments.
-const OWN_ARGUMENTS: [&str; 4] = ["confirm_token", "__confirm", "__mode", "__channel"];
+const OWN_ARGUMENTS: [&str; 5] = ["confirm_token", "__typed", "__confirm", "__mode", "__channel"];
 
 /// Walks over arguments that have none of the gateway's own among them.
 fn plain_arguments<'t>(walk: &mut Plain<'t>) -> Result<&'t str, Doubt> {
@@ -358,6 +360,13 @@ fn take_meta_arguments(
         Some(Value::Null) | None => {}
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
             return Err(CallError::IllTyped { field: "confirm_token", expected: "a string" });
+        }
+    }
+    match arguments.remove("__typed") {
+        Some(Value::String(text)) if !text.is_empty() => presented.text = Some(text),
+        Some(Value::String(_) | Value::Null) | None => {}
+        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+            return Err(CallError::IllTyped { field: "__typed", expected: "a string" });
         }
     }
     // K3: strict boolean. "true", 1 and the like are not the key, and are taken out all the same.

@@ -9,7 +9,7 @@ use crate::class::{Class, ClassSource, Classified};
 use crate::definition::ToolDefinition;
 use crate::digest::{Binding, ServerIdentity};
 use crate::id::{BootId, IntentId};
-use crate::intent::{Approver, Asker, Awaited, Fresh, Ground, Runner, Surface};
+use crate::intent::{Approver, Asker, Awaited, Fresh, Ground, Intent, Runner, Surface};
 use crate::json::CanonicalJson;
 use crate::mode::Mode;
 use crate::render::Sanitized;
@@ -54,6 +54,8 @@ pub(crate) fn question(arguments: &serde_json::Value) -> Question {
         confirm: ConfirmType::Simple,
         channel: Channel::Chat,
         least: Assurance::Relayed,
+        typed: None,
+        preview: None,
         next: serde_json::Map::new(),
         spend: None,
         standing: None,
@@ -64,6 +66,11 @@ pub(crate) fn question(arguments: &serde_json::Value) -> Question {
             cool_off: SignedDuration::from_mins(10),
         },
     }
+}
+
+pub(crate) fn intent(now: Timestamp) -> Intent {
+    let asker = Asker { uid: Some(1000), boot: None };
+    Intent::open(IntentId::from_entropy([1; 32]), question(&json!({"to": "scale"})), asker, now)
 }
 
 pub(crate) fn boot() -> BootId {
@@ -87,5 +94,5 @@ pub(crate) fn fresh(seed: u8) -> Fresh {
 }
 
 pub(crate) fn human(assurance: Assurance) -> Approver {
-    Approver { name: "ada at the command line".into(), surface: Surface::Human, assurance }
+    Approver { name: "ada at the command line".into(), surface: Surface::Human, assurance, typed: None }
 }

@@ -7,14 +7,20 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Number, Value, json};
 
 use crate::intent::Intent;
+use crate::policy::OwnNames;
 use crate::token::ConfirmToken;
-use crate::verdict::Channel;
+use crate::verdict::ConfirmType;
 
 /// How often an agent that waits may look.
 const POLL_SECONDS: u64 = 5;
 
 /// The payload of a held answer.
-pub fn held_payload(intent: &Intent, token: Option<&ConfirmToken>, now: Timestamp) -> Map<String, Value> {
+pub fn held_payload(
+    intent: &Intent,
+    token: Option<&ConfirmToken>,
+    names: &OwnNames,
+    now: Timestamp,
+) -> Map<String, Value> {
     let question = intent.question();
     let summary = question.summary.to_string();
     let mut payload = Map::new();
@@ -38,12 +44,15 @@ pub fn held_payload(intent: &Intent, token: Option<&ConfirmToken>, now: Timestam
     }
     set("confirm_required", json!(true));
     set("summary", json!(summary));
-    set("message", json!(message(intent, token.is_some(), seconds)));
+    set("message", json!(message(intent, token.is_some(), names, seconds)));
     set("ttl_seconds", json!(seconds));
     set("expires_in", json!(seconds));
     set("expires_at", json!(format!("{expires_at:.3}")));
     set("intent_id", json!(intent.id().as_str()));
     set("confirm_type", json!(question.confirm.as_str()));
+    if let Some(preview) = &question.preview {
+        set("preview", preview.iter().map(|line| json!(line.as_str())).collect());
+    }
     set("match_code", json!(intent.digest().match_code()));
     set("ok", json!(false));
     if let Some(reason) = &question.reason {
@@ -64,23 +73,31 @@ pub fn held_payload(intent: &Intent, token: Option<&ConfirmToken>, now: Timestam
 
 /// The summary and what to do next, for agents that show one text. The tool is not named: where several servers
 /// share an endpoint, the agent knows it by another name than its server does.
-fn message(intent: &Intent, token: bool, seconds: i64) -> String {
+fn message(intent: &Intent, token: bool, names: &OwnNames, seconds: i64) -> String {
+    let OwnNames { reject, status, .. } = names;
     let question = intent.question();
     let code = intent.digest().match_code();
     let id = intent.id();
     let summary = &question.summary;
-    let next = match (question.channel, token) {
-        (Channel::Chat, true) => format!(
-            "Nothing has run. Show this to the user word for word. If they agree, repeat the call with the same \
-             arguments and `confirm_token` within {seconds} seconds; if not, call `yesgate_reject`."
+    let next = match (token, question.confirm) {
+        (true, ConfirmType::Type) => format!(
+            "Nothing has run. Show this to the user word for word, and ask them to type the name of what it \
+             concerns. Repeat the call with the same arguments, `confirm_token`, and what they typed as \
+             `__typed` within {seconds} seconds; if they do not agree, call `{reject}`."
         ),
-        (Channel::Chat | Channel::OutOfBand, _) => format!(
+        (true, ConfirmType::None | ConfirmType::Simple | ConfirmType::Preview) => format!(
+            "Nothing has run. Show this to the user word for word. If they agree, repeat the call with the same \
+             arguments and `confirm_token` within {seconds} seconds; if not, call `{reject}`."
+        ),
+        (false, _) => format!(
             "Nothing has run. A human must decide away from this conversation. Tell the user to run `yesgate \
-             approve {id}` and to compare the code {code}; then call `yesgate_status` or repeat the same call \
+             approve {id}` and to compare the code {code}; then call `{status}` or repeat the same call \
              for the result."
         ),
     };
-    format!("{summary}\n\n{next}")
+    let preview: String = question.preview.iter().flatten().map(|line| format!("\n  {line}")).collect();
+    let preview = if preview.is_empty() { preview } else { format!("\n\nPreview:{preview}") };
+    format!("{summary}{preview}\n\n{next}")
 }
 
 /// Counts a second that has begun as a whole one: a token of sixty seconds says sixty.

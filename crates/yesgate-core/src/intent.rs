@@ -6,6 +6,7 @@
 mod ask;
 mod claim;
 mod state;
+mod typed;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,9 @@ pub struct Intent {
     /// What had changed, where it was voided.
     #[serde(default)]
     voided_for: Option<Ground>,
+    /// How often something else was typed than had to be.
+    #[serde(default)]
+    wrong_tries: u8,
     #[serde(skip)]
     entries: Vec<AuditEntry>,
 }
@@ -112,6 +116,8 @@ pub struct Approver {
     pub surface: Surface,
     /// How well a human was proven.
     pub assurance: Assurance,
+    /// What they typed, where something had to be typed.
+    pub typed: Option<String>,
 }
 
 /// What the server answered, kept for replay.
@@ -154,6 +160,7 @@ impl Intent {
             result: None,
             handed_over: false,
             voided_for: None,
+            wrong_tries: 0,
             entries: Vec::new(),
             question,
         };
@@ -206,6 +213,7 @@ impl Intent {
         if by.assurance < self.question.least {
             return Err(self.refusal(Why::AssuranceTooLow { have: by.assurance, need: self.question.least }));
         }
+        self.compare_typed(by, now)?;
         self.advance(
             Event::Approve,
             AuditEvent::Approved { by: by.name.clone(), assurance: by.assurance },
@@ -304,6 +312,7 @@ impl Intent {
         let why = match ground {
             Ground::ToolChanged => "the tool's definition changed",
             Ground::PolicyStricter => "the policy became stricter",
+            Ground::PreviewChanged => "the preview changed",
             Ground::Holds => "it was withdrawn",
         };
         self.advance(Event::Void, AuditEvent::Voided { why: why.into() }, now)?;
@@ -377,6 +386,7 @@ impl Intent {
             State::Superseded => Why::Superseded,
             State::Voided => match self.voided_for {
                 Some(Ground::PolicyStricter) => Why::PolicyChanged,
+                Some(Ground::PreviewChanged) => Why::TokenMismatch { field: "preview" },
                 Some(Ground::ToolChanged | Ground::Holds) | None => Why::ToolChanged,
             },
         };

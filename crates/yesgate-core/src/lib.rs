@@ -14,6 +14,7 @@ pub mod definition;
 pub mod digest;
 #[cfg(test)]
 mod fixture;
+pub mod form;
 pub mod held;
 pub mod id;
 pub mod intent;
@@ -24,6 +25,7 @@ pub mod permit;
 pub mod policy;
 pub mod redact;
 pub mod refusal;
+pub mod regime;
 pub mod render;
 pub mod suggest;
 pub mod switch;

@@ -33,6 +33,8 @@ pub enum Permit {
     Class(Class),
     /// A rule of the operator lets it run.
     Rule(String),
+    /// It is the preview that a rule of the operator declares, in place of the call itself.
+    Preview(String),
     /// A human said yes to this intent, and this is its one run.
     Intent(IntentId),
 }

@@ -8,21 +8,28 @@
 
 mod condition;
 mod config;
+mod confirm;
 mod consequence;
 mod error;
 mod example;
 mod glob;
 mod judge;
+mod ladder;
 mod lint;
 mod lookup;
+mod names;
 mod needs;
 mod pin;
+mod preview;
 mod profile;
+mod raise;
 mod reader;
 mod rule;
 mod spend;
 mod template;
 mod trace;
+
+use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -39,8 +46,10 @@ pub use self::config::server::{ChildPlace, EraSetting, Place, ServerConfig};
 pub use self::config::variables::{MissingVariable, Template, TemplateError};
 pub use self::consequence::Consequence;
 pub use self::error::ConfigError;
+pub use self::ladder::ClientWays;
 pub use self::lint::{Lint, LintKind};
 pub use self::lookup::Lookup;
+pub use self::names::OwnNames;
 pub use self::needs::Needs;
 pub use self::pin::{Known, Pin, Pins, Usage};
 use self::profile::Defaults;
@@ -53,10 +62,11 @@ use crate::class::{Class, ClassSource, Classified, Trust};
 use crate::definition::ToolDefinition;
 use crate::id::{ServerName, ToolName};
 use crate::mode::Mode;
-use crate::refusal::{Refusal, Why, WireForm};
+use crate::refusal::{Why, WireForm};
+use crate::regime::Regime;
 use crate::switch::OperatorSwitch;
 use crate::token::TokenPrefix;
-use crate::verdict::Verdict;
+use crate::verdict::{Channel, Verdict};
 
 /// Everything that decides about calls. Immutable: a changed configuration is another policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +77,10 @@ pub struct Policy {
     token_errors: TokenErrors,
     otherwise: Otherwise,
     cover: Cover,
+    /// Where a human may be asked, where the operator says so for all calls.
+    channels: Option<Vec<Channel>>,
+    /// What the gateway's own tools are called at some servers.
+    names: BTreeMap<ServerName, OwnNames>,
     rules: Vec<Rule>,
 }
 
@@ -79,12 +93,14 @@ pub struct Facts<'a> {
     pub trust: Trust,
     /// What is known of the tool from earlier.
     pub known: Known<'a>,
-    /// The mode that was set for this caller, if one was.
-    pub mode: Option<Mode>,
+    /// What humans have set for this caller.
+    pub regime: &'a Regime,
     /// The operator's key.
     pub switch: OperatorSwitch,
     /// The best proof of a human that this set-up can get.
     pub reach: Assurance,
+    /// What the client can do for the human behind it.
+    pub ways: ClientWays,
     /// The time.
     pub now: Timestamp,
     /// What the lookup of a rule found, where one was made.
@@ -123,6 +139,8 @@ impl Default for Policy {
             token_errors: TokenErrors::Error,
             otherwise: Otherwise::ByClass,
             cover: Cover::NotReadOnly,
+            channels: None,
+            names: BTreeMap::new(),
             rules: Vec::new(),
         }
     }
@@ -151,20 +169,6 @@ impl Policy {
             // X5: whoever accepted it, accepted something else.
             Known::Pinned(_) => Classified { class: Class::Dangerous, source: ClassSource::StalePin },
             Known::New => Classified { class: Class::Dangerous, source: ClassSource::NewTool },
-        }
-    }
-
-    /// The mode a call is made in: its own wish, else what was set for the caller, else the
-    /// configuration's. A wish may only be lower.
-    ///
-    /// # Errors
-    /// When the call wishes for more than is in force (M6).
-    pub fn mode_of(&self, presented: &Presented, set: Option<Mode>) -> Result<Mode, Refusal> {
-        let mode = set.unwrap_or(self.defaults.mode);
-        match presented.mode {
-            Some(wished) if wished > mode => Err(Why::ModeRaise { mode, wished }.into()),
-            Some(wished) => Ok(wished),
-            None => Ok(mode),
         }
     }
 
@@ -205,9 +209,24 @@ impl Policy {
         self.defaults.mode
     }
 
+    /// Where a human may be asked unless a rule says otherwise, the preferred place first.
+    fn default_channels(&self) -> &[Channel] {
+        self.channels.as_deref().unwrap_or(self.defaults.channels)
+    }
+
     /// How long a call may be held open while a human is asked elsewhere.
     pub const fn hold(&self) -> SignedDuration {
         self.defaults.hold
+    }
+
+    /// How long a modern client may go on waiting in rounds after that.
+    pub const fn wait(&self) -> SignedDuration {
+        self.defaults.wait
+    }
+
+    /// What is answered faster than this was not read by anybody.
+    pub const fn reflex(&self) -> SignedDuration {
+        self.defaults.reflex
     }
 
     /// What confirm tokens begin with.
@@ -274,20 +293,22 @@ struct Match<'p> {
 }
 
 /// The keys of the whole configuration.
-const TOP_KEYS: [&str; 11] = [
+const TOP_KEYS: [&str; 13] = [
     "profile",
     "mode",
+    "channel",
     "token_prefix",
     "token_errors",
     "otherwise",
     "cover",
+    "own_tools",
     "times",
     "serve",
     "telemetry",
     "servers",
     "rules",
 ];
-const TIME_KEYS: [&str; 5] = ["token", "decide", "run", "hold", "cool_off"];
+const TIME_KEYS: [&str; 7] = ["token", "decide", "run", "hold", "wait", "cool_off", "reflex"];
 const SERVE_KEYS: [&str; 6] = ["listen", "public_url", "hosts", "origins", "times", "limits"];
 const SERVE_TIME_KEYS: [&str; 7] = ["headers", "body", "idle", "call", "outcome", "session", "drain"];
 const SERVE_LIMIT_KEYS: [&str; 11] = [
@@ -321,16 +342,19 @@ const SERVER_KEYS: [&str; 15] = [
     "era",
     "trusted",
 ];
-const RULE_KEYS: [&str; 15] = [
+const RULE_KEYS: [&str; 18] = [
     "name",
     "tool",
     "when",
     "class",
     "then",
     "confirm",
+    "preview",
+    "type",
     "channel",
     "assurance",
     "lookup",
+    "noop_when",
     "reason",
     "summary",
     "next",
@@ -339,6 +363,8 @@ const RULE_KEYS: [&str; 15] = [
     "not_match",
 ];
 const SPEND_KEYS: [&str; 3] = ["amount", "currency", "recipient"];
+const OWN_TOOL_KEYS: [&str; 3] = ["approve", "reject", "status"];
+const PREVIEW_KEYS: [&str; 3] = ["tool", "args", "text"];
 const LOOKUP_KEYS: [&str; 2] = ["tool", "args"];
 const EXAMPLE_KEYS: [&str; 3] = ["tool", "args", "state"];
 

@@ -36,6 +36,13 @@ pub enum Why {
         /// The first field that differs.
         field: &'static str,
     },
+    /// The human has to type something, and typed nothing.
+    NothingTyped,
+    /// The human typed something else than they had to.
+    WrongText {
+        /// How many tries are left.
+        left: u8,
+    },
     /// One of the two keys is not turned.
     DryRunPreview {
         /// The tool.
@@ -109,6 +116,16 @@ pub enum Why {
         /// The size of what a human would have to read.
         bytes: usize,
     },
+    /// A human froze the client.
+    ClientFrozen {
+        /// Why, in their words.
+        reason: String,
+    },
+    /// A human stopped everything.
+    Stopped {
+        /// Why, in their words.
+        reason: String,
+    },
     /// The ledger cannot be used now.
     ConsentUnavailable {
         /// What is wrong, without internals.
@@ -146,6 +163,13 @@ impl Refusal {
         self
     }
 
+    /// Adds something to look at.
+    #[must_use]
+    pub fn showing(mut self, what: &str, value: Value) -> Self {
+        self.next.insert(what.into(), value);
+        self
+    }
+
     /// Adds the next steps that a rule declares.
     #[must_use]
     pub fn with_next(mut self, next: &Map<String, Value>) -> Self {
@@ -175,7 +199,9 @@ impl Why {
         match self {
             Self::TokenInvalid | Self::NoSuchIntent => "consent_token_invalid",
             Self::TokenExpired => "consent_token_expired",
-            Self::TokenMismatch { .. } => "consent_token_mismatch",
+            Self::TokenMismatch { .. } | Self::NothingTyped | Self::WrongText { .. } => {
+                "consent_token_mismatch"
+            }
             Self::DryRunPreview { .. } => "DRY_RUN_PREVIEW",
             Self::ModeForbids { .. } | Self::ModeRaise { .. } => "mode_forbids",
             Self::PolicyDenied { .. } => "policy_denied",
@@ -192,6 +218,8 @@ impl Why {
             Self::PolicyChanged => "policy_denied",
             Self::ContentChanged => "content_changed",
             Self::TooLargeToReview { .. } => "too_large_to_review",
+            Self::ClientFrozen { .. } => "client_frozen",
+            Self::Stopped { .. } => "policy_denied",
             Self::ConsentUnavailable { .. } => "consent_unavailable",
         }
     }
@@ -215,16 +243,31 @@ impl Why {
                 "The confirm token was issued for another call: `{field}` changed. Nothing ran. Repeat the \
                  call exactly as it was confirmed, or call without a token to ask anew."
             ),
+            Self::NothingTyped => {
+                "A yes to this needs the name of what it concerns, typed by the human. Nothing \
+                 ran, and the question stays open. Ask the user to type it; do not fill it in yourself."
+                    .into()
+            }
+            Self::WrongText { left: 0 } => {
+                "What was typed is not the name of what this concerns, for the third \
+                 time. Nothing ran, and the question is over. Call the tool again to ask again."
+                    .into()
+            }
+            Self::WrongText { left } => format!(
+                "What was typed is not the name of what this concerns. Nothing ran, and the question stays open \
+                 for {left} more tries."
+            ),
             Self::DryRunPreview { tool, .. } => {
                 format!("`{tool}` did not run; this is a preview of what it would have been called with.")
             }
             Self::ModeForbids { tool, class, mode, summary } => format!(
-                "In {mode} mode `{tool}` ({class}) does not run. It would do this: {summary}. Nothing ran. A \
-                 human can allow it by setting `mode = \"execute\"` in yesgate.toml and starting the gate again."
+                "In {mode} mode `{tool}` ({class}) does not run. It would do this: {summary}. Nothing ran. To \
+                 run it, switch with `yesgate_set_mode` to `execute` (a human is asked), or to `plan` to see a \
+                 preview where there is one."
             ),
             Self::ModeRaise { mode, wished } => format!(
-                "This caller is in {mode} mode and asked for {wished} mode. Nothing ran. Only a human can \
-                 raise the mode, in yesgate.toml; call without `__mode` to stay in {mode} mode."
+                "This caller is in {mode} mode and asked for {wished} mode. Nothing ran. Raise the \
+                 mode with `yesgate_set_mode` (a human is asked), or call without `__mode` to stay in {mode} mode."
             ),
             Self::PolicyDenied { reason } => {
                 format!("The operator's policy does not allow this call: {reason}. Nothing ran.")
@@ -283,6 +326,14 @@ impl Why {
                 "The call is too large for a human to read ({bytes} bytes as shown). Nothing ran. Split it \
                  into smaller calls."
             ),
+            Self::ClientFrozen { reason } => format!(
+                "A human has frozen this client: {reason}. Nothing ran, and nothing will until they thaw it with \
+                 `yesgate thaw`. Stop, and tell the user."
+            ),
+            Self::Stopped { reason } => format!(
+                "A human has stopped everything: {reason}. Nothing ran, and nothing will until they lift it with \
+                 `yesgate panic --lift`. Stop, and tell the user."
+            ),
             Self::ConsentUnavailable { reason } => {
                 format!("Consent cannot be asked or recorded now: {reason}. Nothing ran. Try again later.")
             }
@@ -296,6 +347,8 @@ impl Why {
             | Self::NoSuchIntent
             | Self::TokenExpired
             | Self::TokenMismatch { .. }
+            | Self::NothingTyped
+            | Self::WrongText { .. }
             | Self::Superseded => WireForm::ConsentError,
             Self::DryRunPreview { .. }
             | Self::ModeForbids { .. }
@@ -313,6 +366,8 @@ impl Why {
             | Self::PolicyChanged
             | Self::ContentChanged
             | Self::TooLargeToReview { .. }
+            | Self::ClientFrozen { .. }
+            | Self::Stopped { .. }
             | Self::ConsentUnavailable { .. } => WireForm::ToolError,
         }
     }
@@ -321,6 +376,13 @@ impl Why {
         match self {
             Self::TokenMismatch { field } => {
                 details.insert("changed".into(), (*field).into());
+            }
+            Self::NothingTyped => {
+                details.insert("changed".into(), "typed".into());
+            }
+            Self::WrongText { left } => {
+                details.insert("changed".into(), "typed".into());
+                details.insert("tries_left".into(), (*left).into());
             }
             Self::AssuranceTooLow { have, need } => {
                 details.insert("have".into(), have.as_str().into());
@@ -356,6 +418,8 @@ impl Why {
             | Self::PolicyChanged
             | Self::ContentChanged
             | Self::TooLargeToReview { .. }
+            | Self::ClientFrozen { .. }
+            | Self::Stopped { .. }
             | Self::ConsentUnavailable { .. } => {}
         }
     }

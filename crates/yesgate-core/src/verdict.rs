@@ -11,6 +11,7 @@ use crate::class::Classified;
 use crate::digest::Binding;
 use crate::mode::Mode;
 use crate::permit::PermittedCall;
+use crate::policy::Lookup;
 use crate::refusal::Refusal;
 use crate::render::Sanitized;
 
@@ -22,8 +23,14 @@ pub enum Verdict {
     Forward(PermittedCall),
     /// This mode does not run writes; say what it would do and how to go on.
     Explain(Explanation),
+    /// This mode shows what a write would do: the operator's preview runs in its place.
+    Preview(Box<Plan>),
+    /// It would change nothing, so nobody is asked and nothing runs.
+    Unneeded(Explanation),
     /// A human is asked first.
     Ask(Box<Question>),
+    /// A human is asked first, and shown what the operator's preview says.
+    AskWithPreview(Box<Question>, PreviewSource),
     /// It does not run.
     Refuse(Refusal),
 }
@@ -39,6 +46,27 @@ pub struct Explanation {
     pub mode: Mode,
     /// What it would do, in one line.
     pub summary: Sanitized,
+}
+
+/// What plan mode answers with.
+#[derive(Debug)]
+pub struct Plan {
+    /// What it would do.
+    pub explanation: Explanation,
+    /// Where the preview comes from.
+    pub source: PreviewSource,
+}
+
+/// Where a preview comes from. Only the operator declares one: a `dry_run` that a server ignores would
+/// be the real thing.
+#[derive(Debug)]
+pub enum PreviewSource {
+    /// The tool itself, with the arguments that make it preview.
+    Call(PermittedCall),
+    /// A read tool that says what would happen.
+    Tool(Lookup),
+    /// The operator's sentence with the call's values put in.
+    Text(Sanitized),
 }
 
 /// What is put to a human.
@@ -60,6 +88,12 @@ pub struct Question {
     pub channel: Channel,
     /// The least proof of a human that will do.
     pub least: Assurance,
+    /// What the human must type, where they must. It is never told to the agent (M6).
+    #[serde(default)]
+    pub typed: Option<String>,
+    /// What the preview said, line by line; the yes is bound to it.
+    #[serde(default)]
+    pub preview: Option<Vec<Sanitized>>,
     /// Next steps that the rule declares for refusals.
     pub next: serde_json::Map<String, serde_json::Value>,
     /// What it costs, where the rule says how to read that.
@@ -70,14 +104,18 @@ pub struct Question {
     pub times: Times,
 }
 
-/// How a human confirms.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+/// How a human confirms; a later one asks more of them.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfirmType {
     /// Not at all: the call runs.
     None,
     /// Yes or no.
     Simple,
+    /// Yes or no, after a preview was made and shown.
+    Preview,
+    /// By typing the resource's name.
+    Type,
 }
 
 impl ConfirmType {
@@ -86,6 +124,8 @@ impl ConfirmType {
         match self {
             Self::None => "none",
             Self::Simple => "simple",
+            Self::Preview => "preview",
+            Self::Type => "type",
         }
     }
 }
@@ -102,7 +142,11 @@ impl fmt::Display for ConfirmType {
 pub enum Channel {
     /// In the conversation: the agent gets a token and brings it back.
     Chat,
-    /// Away from the agent: it gets no token, and the call waits.
+    /// By the client itself, in a form of its own.
+    Elicitation,
+    /// On a page, away from the agent: it gets no token, and the call waits.
+    Web,
+    /// Away from the agent, at the command line: it gets no token, and the call waits.
     OutOfBand,
 }
 
@@ -111,7 +155,19 @@ impl Channel {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Chat => "chat",
+            Self::Elicitation => "elicitation",
+            Self::Web => "web",
             Self::OutOfBand => "out_of_band",
+        }
+    }
+
+    /// How well a yes that comes this way proves a human, at the least.
+    pub const fn proof(self) -> Assurance {
+        match self {
+            Self::Chat => Assurance::Relayed,
+            Self::Elicitation => Assurance::Client,
+            // I5: away from the agent, the agent's own word must not do.
+            Self::Web | Self::OutOfBand => Assurance::Local,
         }
     }
 }

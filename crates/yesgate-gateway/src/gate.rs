@@ -3,7 +3,10 @@
 //! INVARIANT: a call leaves only as a `PermittedCall`: made by the policy for what needs no
 //! question, or by redeeming an intent whose redemption is durable.
 
+mod asking;
 mod judging;
+pub(crate) mod modes;
+mod preview;
 mod refusing;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -12,34 +15,33 @@ use std::time::Duration;
 use http::StatusCode;
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use tracing::Instrument as _;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::call::{CallRequest, Untouched};
 use yesgate_core::class::Trust;
 use yesgate_core::clock::Entropy;
 use yesgate_core::digest::ServerIdentity;
-use yesgate_core::held::held_payload;
-use yesgate_core::id::{BootId, IntentId, ServerName, ToolName};
-use yesgate_core::intent::{Asked, Asker, Awaited, Claim, Fresh, Ground, Runner, SlotKey};
+use yesgate_core::id::{BootId, ServerName};
+use yesgate_core::intent::Asker;
 use yesgate_core::permit::PermittedCall;
 use yesgate_core::policy::Policy;
 use yesgate_core::refusal::Why;
 use yesgate_core::switch::OperatorSwitch;
-use yesgate_core::token::ConfirmToken;
-use yesgate_core::verdict::{Channel, Question, Verdict};
+use yesgate_core::verdict::Verdict;
 use yesgate_ledger::{Ledger, LedgerError};
 
+use self::asking::Held;
 use self::judging::{Reviewed, no_state, unreadable_list};
 pub(crate) use self::refusing::forgotten;
-use self::refusing::gateable;
+use self::refusing::{gateable, unneeded};
 use crate::book::{ToolsObserver, Unreadable};
 use crate::era::{Era, client_name};
 use crate::errand::{Errand, Incoming, Pass};
 use crate::look_up::NoState;
+use crate::manners::Manners;
 use crate::metrics::{Metrics, ServerMetrics};
 use crate::mirror::Mismatch;
 use crate::own_tools::OwnTool;
-use crate::reply::{IsError, Reply};
+use crate::reply::Reply;
 use crate::runs::Runs;
 use crate::talk::client_id;
 use crate::upstream::{Execution, Form, NotSent};
@@ -89,6 +91,8 @@ pub struct Setting {
     pub patience: Patience,
     /// Where calls are counted.
     pub metrics: Metrics,
+    /// How clients behave when their human is asked.
+    pub manners: Arc<Manners>,
 }
 
 /// How long things may take; `None`: as long as they do.
@@ -181,7 +185,7 @@ impl Gate {
         if errand.party.is_none() && Era::of_meta(request.meta.transport()) == Era::Modern {
             errand.way.speaks(Era::Modern);
         }
-        if let Some(tool) = OwnTool::named(&request.name, &self.policy()) {
+        if let Some(tool) = OwnTool::named(&request.name, &self.policy(), &self.server.name) {
             return self.own_tool(tool, errand, &request).await;
         }
         let definition = match self.definition(&errand.way, &request.name).await {
@@ -209,7 +213,13 @@ impl Gate {
             Err(NoState) if errand.way.is_forgotten() => return forgotten(errand),
             Err(NoState) => return self.refused(caller, Some(&definition.name), &no_state()).await,
         };
-        match self.decide(call, presented, &definition, state.as_ref()).await {
+        let verdict = self.decide(errand, call, presented, &definition, state.as_ref()).await;
+        let verdict = match self.previewed(&errand.way, verdict).await {
+            Ok(verdict) => verdict,
+            Err(_) if errand.way.is_forgotten() => return forgotten(errand),
+            Err(refusal) => Verdict::Refuse(refusal),
+        };
+        match verdict {
             Verdict::Forward(permitted) => self.forward(permitted, &request, incoming.pass, errand).await,
             Verdict::Explain(explanation) => {
                 let why = Why::ModeForbids {
@@ -220,10 +230,15 @@ impl Gate {
                 };
                 self.refused(caller, Some(&definition.name), &why.into()).await
             }
+            Verdict::Preview(plan) => match self.plan(&errand.way, *plan).await {
+                Ok(reply) => reply,
+                Err(refusal) => self.refused(caller, Some(&definition.name), &refusal).await,
+            },
+            Verdict::Unneeded(explanation) => unneeded(&explanation),
             Verdict::Refuse(refusal) => self.refused(caller, Some(&definition.name), &refusal).await,
-            Verdict::Ask(question) => match gateable(&request) {
+            Verdict::Ask(question) | Verdict::AskWithPreview(question, _) => match gateable(&request) {
                 Err(problem) => self.unreadable(caller, -32602, problem).await,
-                Ok(()) => self.held(*question, request, errand).await,
+                Ok(()) => self.held(Held { question: *question, request, definition, state }, errand).await,
             },
         }
     }
@@ -268,116 +283,6 @@ impl Gate {
         self.outcome(execution, None, &errand.cancel)
     }
 
-    /// Deals with a call that needs a yes, in a task of its own: what is redeemed runs to its end and is
-    /// written down, even if whoever waits for it vanishes.
-    async fn held(self: &Arc<Self>, question: Question, request: CallRequest, errand: &Errand) -> Reply {
-        let (gate, errand) = (Arc::clone(self), errand.clone());
-        let holding = async move {
-            match (&request.presented.token, question.standing) {
-                (Some(token), None) => gate.redeem(question, token, &request, &errand).await,
-                (Some(_) | None, _) => gate.ask(question, &request, &errand).await,
-            }
-        };
-        tokio::spawn(holding.in_current_span())
-            .await
-            .unwrap_or_else(|_| Reply::error(-32603, "The gateway was stopped before it could answer.", None))
-    }
-
-    /// Puts a question to a human.
-    async fn ask(&self, question: Question, request: &CallRequest, errand: &Errand) -> Reply {
-        let caller = question.binding.caller.clone();
-        let tool = question.binding.tool.clone();
-        let (fresh, token) = match self.draw(question.channel) {
-            Ok(drawn) => drawn,
-            Err(why) => return self.refused(&caller, Some(&tool), &why.into()).await,
-        };
-        let boot = self.setting.boot.clone();
-        let asked = self
-            .ledger
-            .update_slot(SlotKey::of(&question.binding), move |slot, now| {
-                let runner = Runner { boot: &boot, ground: Ground::Holds, awaited: Awaited::Yes };
-                slot.ask(question, fresh, &runner, now)
-            })
-            .await;
-        match asked {
-            Ok(Asked::Open(intent)) => {
-                self.opened.notify_one();
-                match intent.question().channel {
-                    Channel::Chat => Reply::tool_result(
-                        held_payload(&intent, token.as_ref(), self.ledger.now()),
-                        IsError::No,
-                    ),
-                    Channel::OutOfBand => self.wait(intent.id(), &errand.cancel).await,
-                }
-            }
-            Ok(Asked::Claimed(id, claim)) => self.claimed(&tool, &id, *claim, request, errand).await,
-            Ok(Asked::Refused(refusal)) => self.refused(&caller, Some(&tool), &refusal).await,
-            Err(error) => self.unavailable(&caller, &tool, &error).await,
-        }
-    }
-
-    /// Takes the token that the agent brought back.
-    async fn redeem(
-        &self,
-        mut question: Question,
-        token: &ConfirmToken,
-        request: &CallRequest,
-        errand: &Errand,
-    ) -> Reply {
-        let caller = question.binding.caller.clone();
-        let tool = question.binding.tool.clone();
-        // A server may change a tool without saying so: look again before anything runs.
-        match self.definition_now(&errand.way, &tool).await {
-            Ok(Some(definition)) => question.binding.definition = definition.digest,
-            Ok(None) => return self.refused(&caller, Some(&tool), &Why::ToolChanged.into()).await,
-            Err(_) if errand.way.is_forgotten() => return forgotten(errand),
-            Err(_) => return self.refused(&caller, Some(&tool), &unreadable_list()).await,
-        }
-        if errand.cancel.is_fired() {
-            return Reply::Silent;
-        }
-        let boot = self.setting.boot.clone();
-        let claimed = self
-            .ledger
-            .update_by_token(&token.hash(), move |intent, now| {
-                let ground = intent.question().ground_under(&question);
-                let runner = Runner { boot: &boot, ground, awaited: Awaited::Yes };
-                (intent.id().clone(), intent.claim_with_token(&question.binding, &runner, now))
-            })
-            .await;
-        match claimed {
-            Ok(Some((id, claim))) => self.claimed(&tool, &id, claim, request, errand).await,
-            Ok(None) => self.refused(&caller, Some(&tool), &Why::TokenInvalid.into()).await,
-            Err(error) => self.unavailable(&caller, &tool, &error).await,
-        }
-    }
-
-    /// Goes on with what was claimed.
-    pub(crate) async fn claimed(
-        &self,
-        tool: &ToolName,
-        id: &IntentId,
-        claim: Claim,
-        request: &CallRequest,
-        errand: &Errand,
-    ) -> Reply {
-        match claim {
-            Claim::Run(permitted) => {
-                let mirrored = errand.way.mirrored(&permitted.call().binding);
-                let form = Form::Canonical { meta: errand.meta(request.meta.transport()), mirrored };
-                errand.begun.note(id);
-                let _running = self.runs.begin();
-                let running = errand.way.execute(permitted, form, &errand.hearing, &errand.cancel);
-                let execution = self.in_time(running).await;
-                self.settle(id, &execution, &errand.cancel).await;
-                self.outcome(execution, Some(id), &errand.cancel)
-            }
-            Claim::Replay(stored) => Reply::stored(stored),
-            Claim::Wait => self.wait(id, &errand.cancel).await,
-            Claim::Refused(refusal) => self.refused(&errand.caller, Some(tool), &refusal).await,
-        }
-    }
-
     /// A modern client names itself with each request; where nobody else did, that name counts.
     fn named_by_meta(&self, errand: &Errand, request: &CallRequest) -> Errand {
         let mut errand = errand.clone();
@@ -394,19 +299,5 @@ impl Gate {
             Naming::ByKey => {}
         }
         errand
-    }
-
-    fn draw(&self, channel: Channel) -> Result<(Fresh, Option<ConfirmToken>), Why> {
-        let no_dice = |_| Why::ConsentUnavailable { reason: "no random bytes could be had" };
-        let id = IntentId::from_entropy(self.entropy.draw().map_err(no_dice)?);
-        let token = match channel {
-            Channel::Chat => Some(ConfirmToken::from_entropy(
-                self.policy().token_prefix(),
-                self.entropy.draw().map_err(no_dice)?,
-            )),
-            Channel::OutOfBand => None,
-        };
-        let hash = token.as_ref().map(ConfirmToken::hash);
-        Ok((Fresh { id, token: hash, asked_by: self.setting.asker.clone() }, token))
     }
 }

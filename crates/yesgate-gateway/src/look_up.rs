@@ -9,6 +9,7 @@ use yesgate_core::digest::Binding;
 use yesgate_core::intent::{ResultKind, StoredResult};
 use yesgate_core::json::{CanonicalJson, Limits, parse_lenient};
 use yesgate_core::permit::Permit;
+use yesgate_core::policy::{ClientWays, Lookup};
 use yesgate_core::verdict::Verdict;
 
 use crate::cancel::Cancel;
@@ -25,7 +26,19 @@ impl Gate {
     /// The state that a rule wants to know before a call is judged; `None` where no rule does.
     pub(crate) async fn state_for(&self, way: &Upstream, call: &Binding) -> Result<Option<Value>, NoState> {
         let policy = self.policy();
-        let Some(lookup) = policy.lookup(&call.server, &call.tool) else { return Ok(None) };
+        match policy.lookup(&call.server, &call.tool) {
+            Some(lookup) => self.look_up(way, call, lookup).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// What a read tool says about a call.
+    pub(crate) async fn look_up(
+        &self,
+        way: &Upstream,
+        call: &Binding,
+        lookup: &Lookup,
+    ) -> Result<Value, NoState> {
         if *lookup.server() != self.server.name {
             return Err(NoState);
         }
@@ -34,20 +47,22 @@ impl Gate {
         let mut binding = call.clone();
         binding.tool = definition.name.clone();
         binding.definition = definition.digest;
+        binding.preview = None;
         binding.arguments = CanonicalJson::of(&arguments).map_err(|_| NoState)?;
         let verdict =
-            self.judge(ToolCall { binding }, &Presented::default(), &definition, &self.pins(), None);
+            self.judge(ToolCall { binding }, &Presented::default(), &definition, ClientWays::default(), None);
         let Verdict::Forward(permitted) = verdict else { return Err(NoState) };
         match permitted.permit() {
             Permit::Class(Class::ReadOnly) => {}
             // What may change something is not run for the sake of a summary.
-            Permit::Class(Class::SafeWrite | Class::Dangerous) | Permit::Rule(_) | Permit::Intent(_) => {
-                return Err(NoState);
-            }
+            Permit::Class(Class::SafeWrite | Class::Dangerous)
+            | Permit::Rule(_)
+            | Permit::Preview(_)
+            | Permit::Intent(_) => return Err(NoState),
         }
         let form = Form::Canonical { meta: own_meta(way), mirrored: way.mirrored(&permitted.call().binding) };
         match way.execute(permitted, form, &Hearing::deaf(), &Cancel::new()).await {
-            Execution::Answered(answer) => read(&answer.to_stored()).map(Some).ok_or(NoState),
+            Execution::Answered(answer) => read(&answer.to_stored()).ok_or(NoState),
             Execution::Relayed | Execution::NotSent(_) | Execution::TooLong | Execution::Lost(_) => {
                 Err(NoState)
             }
@@ -57,7 +72,7 @@ impl Gate {
 
 /// The state in a tool's answer: its structure, else the object in its first text, else that text as
 /// `text`.
-fn read(answer: &StoredResult) -> Option<Value> {
+pub(crate) fn read(answer: &StoredResult) -> Option<Value> {
     match answer.kind {
         ResultKind::Error => return None,
         ResultKind::Result => {}

@@ -7,14 +7,15 @@ use tracing::Instrument as _;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::call::CallRequest;
 use yesgate_core::caller::Caller;
-use yesgate_core::id::IntentId;
-use yesgate_core::intent::{Approver, Awaited, Intent, ResultKind, Runner, State, Surface};
+use yesgate_core::id::{IntentId, ServerName};
+use yesgate_core::intent::{Approver, Intent, ResultKind, State, Surface};
 use yesgate_core::json::{Limits, parse_lenient};
-use yesgate_core::policy::Policy;
+use yesgate_core::mode::Mode;
+use yesgate_core::policy::{OwnNames, Policy};
 use yesgate_core::refusal::Why;
 
 use crate::errand::Errand;
-use crate::gate::{Gate, forgotten};
+use crate::gate::Gate;
 use crate::reply::{IsError, Reply};
 
 /// A tool that the gateway itself answers.
@@ -26,31 +27,69 @@ pub(crate) enum OwnTool {
     Reject,
     /// Looks a held call up.
     Status,
+    /// Sets how far the caller may go (M2).
+    SetMode,
 }
 
 impl OwnTool {
-    const ALL: [Self; 3] = [Self::Approve, Self::Reject, Self::Status];
+    const ALL: [Self; 4] = [Self::Approve, Self::Reject, Self::Status, Self::SetMode];
 
-    const fn name(self) -> &'static str {
+    /// What it is called where nobody chose another name.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Approve => "yesgate_approve",
             Self::Reject => "yesgate_reject",
             Self::Status => "yesgate_status",
+            Self::SetMode => "yesgate_set_mode",
         }
     }
 
-    /// The own tool of this name, where the policy has questions at all.
-    pub(crate) fn named(name: &str, policy: &Policy) -> Option<Self> {
-        Self::ALL.into_iter().find(|tool| tool.name() == name).filter(|_| policy.asks())
+    fn name_of(self, names: &OwnNames) -> &str {
+        match self {
+            Self::Approve => &names.approve,
+            Self::Reject => &names.reject,
+            Self::Status => &names.status,
+            Self::SetMode => self.name(),
+        }
     }
 
-    /// Whether a tool of this name is one of the gateway's own.
+    /// The own tool of this name at a server, where the policy has questions at all.
+    pub(crate) fn named(name: &str, policy: &Policy, server: &ServerName) -> Option<Self> {
+        let chosen = policy.chosen_names(server);
+        let is = |tool: &Self| tool.name() == name || chosen.is_some_and(|names| tool.name_of(names) == name);
+        Self::ALL.into_iter().find(is).filter(|_| policy.asks())
+    }
+
+    /// Whether a tool of this name is one of the gateway's own everywhere.
     pub(crate) fn is_one(name: &str) -> bool {
         Self::ALL.into_iter().any(|tool| tool.name() == name)
     }
 
-    /// What `tools/list` says of them.
-    pub(crate) fn definitions() -> Vec<Value> {
+    /// The own tools that are offered: setting the mode only where callers begin below the highest.
+    fn offered(policy: &Policy) -> impl Iterator<Item = Self> {
+        let with_modes = policy.mode() < Mode::Execute;
+        Self::ALL.into_iter().filter(move |tool| *tool != Self::SetMode || with_modes)
+    }
+
+    /// What `tools/list` of an endpoint for all servers says of them.
+    pub(crate) fn everywhere(policy: &Policy) -> Vec<Value> {
+        Self::offered(policy).map(|tool| tool.definition(&OwnNames::default())).collect()
+    }
+
+    /// What `tools/list` of one server says of them.
+    pub(crate) fn definitions(policy: &Policy, server: &ServerName) -> Vec<Value> {
+        let names = policy.own_names(server);
+        Self::offered(policy).map(|tool| tool.definition(&names)).collect()
+    }
+
+    /// Those that have a name of their own at a server, for an endpoint with all servers.
+    pub(crate) fn chosen(policy: &Policy, server: &ServerName) -> Vec<Value> {
+        let Some(names) = policy.chosen_names(server) else { return Vec::new() };
+        let renamed = |tool: &Self| tool.name_of(names) != tool.name();
+        Self::offered(policy).filter(renamed).map(|tool| tool.definition(names)).collect()
+    }
+
+    fn definition(self, names: &OwnNames) -> Value {
         let id = json!({"type": "string", "description": "The intent_id of the held call."});
         let schema = |extra: Value| {
             let mut properties = json!({ "intent_id": id });
@@ -59,39 +98,61 @@ impl OwnTool {
             }
             json!({"type": "object", "properties": properties, "required": ["intent_id"]})
         };
-        Self::ALL
-            .into_iter()
-            .map(|tool| match tool {
-                Self::Approve => json!({
-                    "name": tool.name(),
-                    "title": "Run a held call",
-                    "description": "Runs a held call exactly as it was held, once. Call this only after the \
-                        user has seen the summary and said yes in this conversation.",
-                    "inputSchema": schema(json!({})),
-                    "annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false},
-                }),
-                Self::Reject => json!({
-                    "name": tool.name(),
-                    "title": "Take back a held call",
-                    "description": "Takes a held call back after the user said no. It will not run.",
-                    "inputSchema": schema(json!({
-                        "reason": {"type": "string", "description": "The user's words, if they gave any."}
-                    })),
-                    "annotations": {"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true},
-                }),
-                Self::Status => json!({
-                    "name": tool.name(),
-                    "title": "Look up a held call",
-                    "description": "Says where a held call stands, and gives its result once it ran.",
-                    "inputSchema": schema(json!({})),
-                    "annotations": {"readOnlyHint": true},
-                }),
-            })
-            .collect()
+        let name = self.name_of(names);
+        match self {
+            Self::Approve => json!({
+                "name": name,
+                "title": "Run a held call",
+                "description": "Runs a held call exactly as it was held, once. Call this only after the \
+                    user has seen the summary and said yes in this conversation.",
+                "inputSchema": schema(json!({})),
+                "annotations": {"readOnlyHint": false, "destructiveHint": true, "idempotentHint": false},
+            }),
+            Self::Reject => json!({
+                "name": name,
+                "title": "Take back a held call",
+                "description": "Takes a held call back after the user said no. It will not run.",
+                "inputSchema": schema(json!({
+                    "reason": {"type": "string", "description": "The user's words, if they gave any."}
+                })),
+                "annotations": {"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true},
+            }),
+            Self::Status => json!({
+                "name": name,
+                "title": "Look up a held call",
+                "description": "Says where a held call stands, and gives its result once it ran.",
+                "inputSchema": schema(json!({})),
+                "annotations": {"readOnlyHint": true},
+            }),
+            Self::SetMode => json!({
+                "name": name,
+                "title": "Set the mode",
+                "description": "Sets how far your calls may go. ask: reads run, writes are explained. plan: \
+                    reads run, writes are previewed. execute: writes run, dangerous ones after a human's yes. \
+                    Lowering is free; a human is asked before the mode is raised.",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": {
+                        "mode": {"type": "string", "enum": ["ask", "plan", "execute"]},
+                        "confirm_token": {
+                            "type": "string",
+                            "description": "Only after the user agreed to raise the mode.",
+                        },
+                    },
+                    "required": ["mode"],
+                },
+                "annotations": {"readOnlyHint": false, "destructiveHint": false, "idempotentHint": true},
+            }),
+        }
     }
 }
 
 impl Gate {
+    /// What the completing tools are called here.
+    pub(crate) fn own_names(&self) -> OwnNames {
+        self.policy().own_names(&self.server.name)
+    }
+
     pub(crate) async fn own_tool(
         self: &Arc<Self>,
         tool: OwnTool,
@@ -99,6 +160,9 @@ impl Gate {
         request: &CallRequest,
     ) -> Reply {
         let caller = &errand.caller;
+        if tool == OwnTool::SetMode {
+            return self.ask_to_set_mode(errand, request).await;
+        }
         let arguments = request.arguments.to_value();
         let text = |key: &str| arguments.get(key).and_then(Value::as_str);
         let Some(id) = text("intent_id").and_then(|id| id.parse::<IntentId>().ok()) else {
@@ -116,7 +180,7 @@ impl Gate {
         match tool {
             OwnTool::Approve => self.approve_held(intent, request, errand).await,
             OwnTool::Reject => self.reject_held(caller, &intent, text("reason").map(str::to_owned)).await,
-            OwnTool::Status => self.status(intent).await,
+            OwnTool::Status | OwnTool::SetMode => self.status(intent).await,
         }
     }
 
@@ -135,37 +199,13 @@ impl Gate {
     }
 
     async fn run_held(&self, intent: &Intent, request: &CallRequest, errand: &Errand) -> Reply {
-        let caller = &errand.caller;
-        let tool = intent.question().binding.tool.clone();
-        let ground = match self.ground(&errand.way, intent.question()).await {
-            Ok(ground) => ground,
-            Err(_) if errand.way.is_forgotten() => return forgotten(errand),
-            Err(refusal) => return self.refused(caller, Some(&tool), &refusal).await,
-        };
-        if errand.cancel.is_fired() {
-            return Reply::Silent;
-        }
-        let boot = self.setting.boot.clone();
-        let claim = self
-            .ledger
-            .update(intent.id(), move |intent, now| {
-                intent.claim_by_approve_tool(&Runner { boot: &boot, ground, awaited: Awaited::Yes }, now)
-            })
-            .await;
-        match claim {
-            Ok(Some(claim)) => self.claimed(&tool, intent.id(), claim, request, errand).await,
-            Ok(None) => self.refused(caller, Some(&tool), &Why::NoSuchIntent.into()).await,
-            Err(error) => self.unavailable(caller, &tool, &error).await,
-        }
+        let typed = request.presented.text.clone();
+        self.yes_now(intent, relayed("the agent, with the approve tool", typed), request, errand).await
     }
 
     async fn reject_held(&self, caller: &Caller, intent: &Intent, reason: Option<String>) -> Reply {
         let tool = &intent.question().binding.tool;
-        let by = Approver {
-            name: "the user, relayed by the agent".into(),
-            surface: Surface::Agent,
-            assurance: Assurance::Relayed,
-        };
+        let by = relayed("the user, relayed by the agent", None);
         match self.ledger.update(intent.id(), move |intent, now| intent.deny(&by, reason, now)).await {
             Ok(Some(Ok(()))) => {
                 let mut payload = Map::new();
@@ -221,4 +261,8 @@ impl Gate {
         }
         Reply::tool_result(payload, IsError::No)
     }
+}
+
+fn relayed(name: &str, typed: Option<String>) -> Approver {
+    Approver { name: name.into(), surface: Surface::Agent, assurance: Assurance::Relayed, typed }
 }

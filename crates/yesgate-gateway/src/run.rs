@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 use yesgate_core::held::held_payload;
-use yesgate_core::id::IntentId;
+use yesgate_core::id::{IntentId, ToolName};
 use yesgate_core::intent::{
     Awaited, Claim, DoneKind, Ground, Intent, ResultKind, Runner, State, StoredResult,
 };
@@ -15,9 +15,10 @@ use yesgate_core::refusal::{Refusal, Why};
 use yesgate_ledger::{Filter, LedgerError};
 
 use crate::cancel::Cancel;
-use crate::errand::{Ways, own_meta};
+use crate::errand::{Errand, Ways, own_meta};
 use crate::gate::Gate;
 use crate::hearing::Hearing;
+use crate::own_tools::OwnTool;
 use crate::reply::{IsError, Reply};
 use crate::upstream::{Execution, Form, NotSent, TOO_LONG};
 
@@ -117,33 +118,40 @@ impl Gate {
         })
     }
 
-    /// Waits for a human's answer and its outcome, as long as a client may be kept waiting.
-    pub(crate) async fn wait(&self, id: &IntentId, cancel: &Cancel) -> Reply {
+    /// Waits for a human's answer and its outcome, as long as a client may be kept waiting in one go.
+    pub(crate) async fn wait(&self, id: &IntentId, errand: &Errand) -> Reply {
+        match self.wait_once(id, &errand.cancel).await {
+            Some(reply) => reply,
+            None => self.still_open(id).await,
+        }
+    }
+
+    /// The same; `None`: it is still open.
+    pub(crate) async fn wait_once(&self, id: &IntentId, cancel: &Cancel) -> Option<Reply> {
         let mut changes = self.ledger.changes();
-        let hold = self.policy().hold().unsigned_abs();
-        let deadline = Instant::now() + self.setting.patience.caller.map_or(hold, |most| hold.min(most));
+        let deadline = Instant::now() + self.hold();
         loop {
             let intent = match self.present(id).await {
                 Ok(Some(intent)) => intent,
-                Ok(None) => return self.refusal(&Why::NoSuchIntent.into()),
+                Ok(None) => return Some(self.refusal(&Why::NoSuchIntent.into())),
                 Err(error) => {
                     let why = Why::ConsentUnavailable { reason: error.public_reason() };
-                    return self.refusal(&why.into());
+                    return Some(self.refusal(&why.into()));
                 }
             };
             if let Some(reply) = self.ended(&intent).await {
-                return reply;
+                return Some(reply);
             }
             let now = Instant::now();
             if now >= deadline {
-                return self.still_open(&intent);
+                return None;
             }
             // Nobody announces that a question's own time is over.
             let its_end = self.time_left(&intent).map_or(deadline, |left| now + left);
             tokio::select! {
                 () = cancel.fired() => {
                     self.withdraw(id).await;
-                    return Reply::Silent;
+                    return Some(Reply::Silent);
                 }
                 // Whatever it was, the question is looked at again.
                 _ = timeout_at(deadline.min(its_end), changes.changed()) => {}
@@ -182,7 +190,9 @@ impl Gate {
             State::Done(DoneKind::Ok | DoneKind::ToolError) => {
                 let handed = self.ledger.update(intent.id(), |intent, now| intent.hand_over(now)).await;
                 Some(match handed {
-                    Ok(Some(Some(stored))) => Reply::stored(stored),
+                    Ok(Some(Some(stored))) => {
+                        own_words(Reply::stored(stored), &intent.question().binding.tool)
+                    }
                     Ok(Some(None) | None) | Err(_) => self.refuse_about(intent, Why::TokenInvalid),
                 })
             }
@@ -201,15 +211,25 @@ impl Gate {
     }
 
     /// The held answer after all the waiting that a client stands.
-    fn still_open(&self, intent: &Intent) -> Reply {
-        if intent.state().is_under_way() {
-            return self.refuse_about(intent, Why::ExecutionInProgress);
+    pub(crate) async fn still_open(&self, id: &IntentId) -> Reply {
+        match self.present(id).await {
+            Ok(Some(intent)) if intent.state().is_under_way() => {
+                self.refuse_about(&intent, Why::ExecutionInProgress)
+            }
+            Ok(Some(intent)) => match self.ended(&intent).await {
+                Some(reply) => reply,
+                None => Reply::tool_result(
+                    held_payload(&intent, None, &self.own_names(), self.ledger.now()),
+                    IsError::No,
+                ),
+            },
+            Ok(None) => self.refusal(&Why::NoSuchIntent.into()),
+            Err(error) => self.refusal(&Why::ConsentUnavailable { reason: error.public_reason() }.into()),
         }
-        Reply::tool_result(held_payload(intent, None, self.ledger.now()), IsError::No)
     }
 
     /// The caller gave up while a human was being asked: a late yes must not run it.
-    async fn withdraw(&self, id: &IntentId) {
+    pub(crate) async fn withdraw(&self, id: &IntentId) {
         match self.ledger.update(id, |intent, now| intent.cancel("the caller", now)).await {
             // Too late to withdraw: it runs, and its result is kept.
             Ok(_) => {}
@@ -268,7 +288,9 @@ impl Gate {
             let Some(way) = ways.way(&intent.question().binding.caller).await else { continue };
             let ground = match self.ground(&way, intent.question()).await {
                 Ok(Ground::Holds) | Err(_) => continue,
-                Ok(ground @ (Ground::ToolChanged | Ground::PolicyStricter)) => ground,
+                Ok(ground @ (Ground::ToolChanged | Ground::PolicyStricter | Ground::PreviewChanged)) => {
+                    ground
+                }
             };
             match self.ledger.update(intent.id(), move |intent, now| intent.void(ground, now)).await {
                 Ok(Some(Ok(()))) => {
@@ -320,8 +342,19 @@ impl Gate {
             let mirrored = way.mirrored(&permitted.call().binding);
             let form = Form::Canonical { meta: own_meta(&way), mirrored };
             let hearing = Hearing::deaf();
-            let execution = self.in_time(way.execute(permitted, form, &hearing, &never)).await;
+            let running = self.execute(permitted, form, &way, &hearing, &never);
+            let execution = self.in_time(running).await;
             self.settle(&id, &execution, &never).await;
+        }
+    }
+}
+
+/// What the gateway answered itself is put into the words of each caller's era.
+pub(crate) fn own_words(reply: Reply, tool: &ToolName) -> Reply {
+    match reply {
+        Reply::Result(json) if tool.as_str() == OwnTool::SetMode.name() => Reply::Own(json),
+        reply @ (Reply::Relayed | Reply::Result(_) | Reply::Own(_) | Reply::Error(_) | Reply::Silent) => {
+            reply
         }
     }
 }

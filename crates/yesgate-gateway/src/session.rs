@@ -223,8 +223,9 @@ impl Session {
         };
         match envelope.method.as_deref() {
             Some("tools/call") => {
-                text("name").is_some_and(|name| OwnTool::named(&name, &self.gate.policy()).is_some())
-                    || text("requestState").is_some_and(|state| Reach::is_own_state(&state))
+                text("name").is_some_and(|name| {
+                    OwnTool::named(&name, &self.gate.policy(), self.gate.name()).is_some()
+                }) || text("requestState").is_some_and(|state| Reach::is_own_state(&state))
             }
             Some("notifications/cancelled") => envelope
                 .params

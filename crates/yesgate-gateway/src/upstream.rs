@@ -218,7 +218,7 @@ impl Upstream {
             Form::AsItCame { line, id } => return self.relay(&permitted, line, &id),
             Form::Params { params, mirrored } => match permitted.permit() {
                 Permit::Class(_) | Permit::Rule(_) => (params, mirrored),
-                Permit::Intent(_) => return Execution::NotSent(NotSent::StoredOnly),
+                Permit::Intent(_) | Permit::Preview(_) => return Execution::NotSent(NotSent::StoredOnly),
             },
             Form::Canonical { meta, mirrored } => (canonical(&permitted, meta), mirrored),
         };
@@ -227,7 +227,9 @@ impl Upstream {
         // What a human approved is continued here; what passed is continued by the client itself, if it can.
         match permitted.permit() {
             Permit::Intent(_) => self.hear_out(call, hearing, cancel).await,
-            Permit::Class(_) | Permit::Rule(_) => self.carry(call, hearing, cancel).await,
+            Permit::Class(_) | Permit::Rule(_) | Permit::Preview(_) => {
+                self.carry(call, hearing, cancel).await
+            }
         }
     }
 
@@ -330,7 +332,9 @@ impl Upstream {
                 Err(PassError::Down(Down)) => Execution::NotSent(NotSent::Down),
             },
             // What a human approved leaves only in the form the human approved.
-            (Permit::Intent(_), Wire::Pipe(_)) | (_, Wire::Web(_)) => Execution::NotSent(NotSent::StoredOnly),
+            (Permit::Intent(_) | Permit::Preview(_), Wire::Pipe(_)) | (_, Wire::Web(_)) => {
+                Execution::NotSent(NotSent::StoredOnly)
+            }
         }
     }
 

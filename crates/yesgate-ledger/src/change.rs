@@ -28,6 +28,8 @@ pub(crate) enum Target {
     Slot(SlotKey),
     /// Some of those whose clock ran out.
     Due,
+    /// All that are open, or have a yes that has not run.
+    Open,
     /// Some of those that one process was running.
     RunningOf(BootId),
     /// The open ones of one server, all of them, and what is pinned of its tools.

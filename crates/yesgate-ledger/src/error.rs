@@ -65,6 +65,9 @@ pub enum LedgerError {
     /// A change came without audit rows that account for it.
     #[error("a change of `{0}` is not accounted for by its audit rows and was not stored")]
     Unexplained(IntentId),
+    /// A human froze the caller, or stopped everything.
+    #[error("a human has frozen this caller or stopped everything")]
+    HeldBack,
     /// The code that was to change an intent panicked.
     #[error("the code that was to change the intent failed")]
     Panicked,
@@ -84,6 +87,7 @@ impl LedgerError {
             Self::Full => "the consent ledger has no room left",
             Self::ClockWentBack { .. } => "the clock of the gateway went back",
             Self::Damaged(_) => "the consent ledger is damaged",
+            Self::HeldBack => "a human has frozen this client or stopped everything",
             Self::Disk(_)
             | Self::ReadOnly
             | Self::File { .. }

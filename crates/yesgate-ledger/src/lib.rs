@@ -18,6 +18,7 @@ mod filter;
 mod kept;
 mod keys;
 mod ledger;
+mod regime;
 mod report;
 mod sight;
 mod sqlite;

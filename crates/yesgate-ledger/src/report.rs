@@ -123,6 +123,8 @@ pub enum Fault {
         /// The key.
         id: KeyId,
     },
+    /// What humans set for callers is not what was written down.
+    RegimeDiffers,
 }
 
 impl fmt::Display for Fault {
@@ -155,6 +157,9 @@ impl fmt::Display for Fault {
             }
             Self::FirstUseDiffers { server } => {
                 write!(f, "the first use of `{server}` is not the one in the audit trail")
+            }
+            Self::RegimeDiffers => {
+                f.write_str("a mode, a freeze or the stop of everything is not the one in the audit trail")
             }
             Self::KeyDiffers { id } => write!(f, "the key `{id}` is not the one in the audit trail"),
         }

@@ -8,6 +8,7 @@ mod fault;
 mod file;
 mod keys;
 mod queries;
+mod regime;
 mod rows;
 mod schema;
 mod verify;
@@ -29,6 +30,7 @@ use yesgate_core::id::{BootId, IntentId, ServerName};
 use yesgate_core::intent::Intent;
 use yesgate_core::key::{BearerKeyHash, KeyRecord};
 use yesgate_core::policy::Pins;
+use yesgate_core::regime::Regimes;
 
 use self::fault::Fault;
 use self::writer::{Job, Writer};
@@ -154,6 +156,10 @@ impl Sqlite {
 
     pub(crate) async fn running_boots(&self) -> Result<Vec<BootId>, LedgerError> {
         self.read(queries::running_boots).await
+    }
+
+    pub(crate) async fn regimes(&self) -> Result<Regimes, LedgerError> {
+        self.read(regime::all).await
     }
 
     pub(crate) async fn pins(&self, server: ServerName) -> Result<Pins, LedgerError> {

@@ -68,6 +68,12 @@ impl Told {
             | AuditEvent::CallerLeft
             | AuditEvent::HandedOver
             | AuditEvent::LateAnswer { .. }
+            | AuditEvent::WrongText { .. }
+            | AuditEvent::ModeSet { .. }
+            | AuditEvent::Frozen { .. }
+            | AuditEvent::Thawed { .. }
+            | AuditEvent::Stopped { .. }
+            | AuditEvent::WentOn { .. }
             | AuditEvent::Refused { .. }
             | AuditEvent::FirstUse { .. }
             | AuditEvent::Pinned { .. }
@@ -110,10 +116,16 @@ fn step(event: &AuditEvent) -> Result<Option<Event>, Impossible> {
         AuditEvent::TokenIssued
         | AuditEvent::CallerLeft
         | AuditEvent::HandedOver
-        | AuditEvent::LateAnswer { .. } => Ok(None),
+        | AuditEvent::LateAnswer { .. }
+        | AuditEvent::WrongText { .. } => Ok(None),
         // These belong to no intent, or only to its beginning.
         AuditEvent::Opened { .. }
         | AuditEvent::Refused { .. }
+        | AuditEvent::ModeSet { .. }
+        | AuditEvent::Frozen { .. }
+        | AuditEvent::Thawed { .. }
+        | AuditEvent::Stopped { .. }
+        | AuditEvent::WentOn { .. }
         | AuditEvent::FirstUse { .. }
         | AuditEvent::Pinned { .. }
         | AuditEvent::KeyAdded { .. }

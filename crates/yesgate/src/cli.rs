@@ -117,6 +117,9 @@ pub(crate) struct ApproveArgs {
     /// Only if the question's match code is this one
     #[arg(long, value_name = "CODE")]
     pub(crate) code: Option<String>,
+    /// What must be typed, where something must be
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) typed: Option<String>,
 }
 
 #[derive(Args, Debug)]

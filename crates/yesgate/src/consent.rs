@@ -19,6 +19,7 @@ use yesgate_core::intent::{
 use yesgate_core::json::{CanonicalJson, JsonError};
 use yesgate_core::mode::Mode;
 use yesgate_core::permit::PermittedCall;
+use yesgate_core::policy::OwnNames;
 use yesgate_core::refusal::{Refusal, Why};
 use yesgate_core::render::Sanitized;
 use yesgate_core::token::{ConfirmToken, TokenPrefix};
@@ -145,7 +146,7 @@ impl Consent {
         match asked {
             (Asked::Open(intent), now) => Ok(Minted {
                 intent: intent.id().clone(),
-                payload: held_payload(&intent, Some(&token), now),
+                payload: held_payload(&intent, Some(&token), &OwnNames::default(), now),
                 token,
             }),
             // Somebody said yes elsewhere: the earlier token is still the handle on it.
@@ -167,7 +168,7 @@ impl Consent {
             .ledger
             .update_by_token(&ConfirmToken::presented(token).hash(), move |intent, now| {
                 let runner = Runner { boot: &boot, ground: Ground::Holds, awaited: Awaited::Yes };
-                (intent.id().clone(), intent.claim_with_token(&binding, &runner, now))
+                (intent.id().clone(), intent.claim_with_token(&binding, None, &runner, now))
             })
             .await?;
         match claimed {
@@ -216,6 +217,8 @@ impl Consent {
             confirm: ConfirmType::Simple,
             channel: Channel::Chat,
             least: Assurance::Relayed,
+            typed: None,
+            preview: None,
             next: Map::new(),
             spend: None,
             standing: None,

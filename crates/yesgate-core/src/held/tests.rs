@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::held_payload;
 use crate::fixture::{fresh, question, t, token};
 use crate::intent::Intent;
+use crate::policy::OwnNames;
 use crate::verdict::{Channel, Spend};
 
 /// H2: a chat answer has the fields of both published vocabularies.
@@ -12,7 +13,7 @@ use crate::verdict::{Channel, Spend};
 fn a_chat_answer_carries_token_summary_and_both_vocabularies() {
     let mut intent = Intent::open(fresh(1).id, question(&json!({"to": "scale"})), fresh(1).asked_by, t(0));
     intent.issue_token(token(1).hash(), t(0)).unwrap();
-    let payload = Value::Object(held_payload(&intent, Some(&token(1)), t(0)));
+    let payload = Value::Object(held_payload(&intent, Some(&token(1)), &OwnNames::default(), t(0)));
     insta::assert_snapshot!(serde_json::to_string_pretty(&payload).unwrap());
 }
 
@@ -27,7 +28,7 @@ fn a_payment_answer_names_amount_currency_and_recipient() {
     });
     let mut intent = Intent::open(fresh(1).id, asked, fresh(1).asked_by, t(0));
     intent.issue_token(token(1).hash(), t(0)).unwrap();
-    let payload = held_payload(&intent, Some(&token(1)), t(0));
+    let payload = held_payload(&intent, Some(&token(1)), &OwnNames::default(), t(0));
     for (key, value) in [
         ("ok", json!(false)),
         ("status", json!("approval_required")),
@@ -48,7 +49,7 @@ fn an_out_of_band_answer_holds_no_token() {
     let mut asked = question(&json!({}));
     asked.channel = Channel::OutOfBand;
     let intent = Intent::open(fresh(1).id, asked, fresh(1).asked_by, t(0));
-    let payload = held_payload(&intent, None, t(0));
+    let payload = held_payload(&intent, None, &OwnNames::default(), t(0));
     assert_eq!(payload["status"], json!("approval_required"));
     assert!(!payload.contains_key("confirm_token"));
     assert_eq!(payload["expires_in"], json!(1800));

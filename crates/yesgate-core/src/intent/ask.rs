@@ -4,12 +4,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Asker, Awaited, Claim, Event, Ground, Intent, Runner, State};
+use crate::assurance::Assurance;
 use crate::audit::AuditEvent;
 use crate::digest::{Binding, Digest, Hasher};
 use crate::id::IntentId;
 use crate::refusal::Refusal;
 use crate::token::ConfirmTokenHash;
-use crate::verdict::{Channel, Question, Standing};
+use crate::verdict::{Question, Standing};
 
 /// What names a slot: caller, server, method and tool.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
@@ -180,7 +181,8 @@ fn begin(
         }
         None => {
             // A question that was put away from the agent gives it no handle, however it asks again.
-            if let (Some(hash), Channel::Chat) = (token, intent.question.channel)
+            if let Some(hash) = token
+                && intent.question.least <= Assurance::Relayed
                 && let Err(refusal) = intent.issue_token(hash, now)
             {
                 return Asked::Refused(Box::new(refusal));
@@ -195,7 +197,9 @@ impl Intent {
     fn stands_under(&mut self, now_asked: &Question, now: Timestamp) -> bool {
         match self.question.ground_under(now_asked) {
             Ground::Holds => true,
-            ground @ (Ground::ToolChanged | Ground::PolicyStricter) => self.void(ground, now).is_err(),
+            ground @ (Ground::ToolChanged | Ground::PolicyStricter | Ground::PreviewChanged) => {
+                self.void(ground, now).is_err()
+            }
         }
     }
 

@@ -7,10 +7,11 @@ use super::{Answer, Approver, Awaited, Event, Intent, State, StoredResult, Surfa
 use crate::assurance::Assurance;
 use crate::audit::AuditEvent;
 use crate::call::ToolCall;
-use crate::digest::Binding;
+use crate::digest::{Binding, Hasher};
 use crate::id::BootId;
 use crate::permit::{Permit, PermittedCall};
 use crate::refusal::{Refusal, Why};
+use crate::render::Sanitized;
 use crate::verdict::Question;
 
 /// What comes of claiming an intent.
@@ -48,23 +49,31 @@ pub enum Ground {
     ToolChanged,
     /// The policy would now ask for more, or say no.
     PolicyStricter,
+    /// The preview, made again, says something else (M4).
+    PreviewChanged,
 }
 
 impl Intent {
     /// The agent brings the token back with the call: a relayed yes and the run, in one step.
-    pub fn claim_with_token(&mut self, presented: &Binding, runner: &Runner<'_>, now: Timestamp) -> Claim {
-        if let Some(field) = self.question.binding.difference(presented) {
-            if field == "tool_definition" {
-                return self.voided(Ground::ToolChanged, now);
-            }
-            return Claim::Refused(self.refusal(Why::TokenMismatch { field }));
+    pub fn claim_with_token(
+        &mut self,
+        presented: &Binding,
+        typed: Option<String>,
+        runner: &Runner<'_>,
+        now: Timestamp,
+    ) -> Claim {
+        match self.question.binding.difference(presented) {
+            None => {}
+            Some("tool_definition") => return self.voided(Ground::ToolChanged, now),
+            Some("preview") => return self.voided(Ground::PreviewChanged, now),
+            Some(field) => return Claim::Refused(self.refusal(Why::TokenMismatch { field })),
         }
         self.notice_expiry(now);
         if self.state == State::Pending {
             if self.token_by.is_none_or(|token_by| now >= token_by) {
                 return Claim::Refused(self.refusal(Why::TokenExpired));
             }
-            return self.relayed_yes(runner, "the agent, with the confirm token", now);
+            return self.yes_and_run(&relayed("the agent, with the confirm token", typed), runner, now);
         }
         if self.state == State::Expired {
             return Claim::Refused(self.refusal(Why::TokenExpired));
@@ -72,11 +81,12 @@ impl Intent {
         self.claim(runner, now)
     }
 
-    /// The agent calls the approve tool: a relayed yes to the stored call, and the run.
-    pub fn claim_by_approve_tool(&mut self, runner: &Runner<'_>, now: Timestamp) -> Claim {
+    /// Somebody says yes while the agent waits, through the client or with the approve tool: the yes and the
+    /// run, in one step. Where somebody else was faster, what they decided holds.
+    pub fn claim_for(&mut self, by: &Approver, runner: &Runner<'_>, now: Timestamp) -> Claim {
         self.notice_expiry(now);
         if self.state == State::Pending {
-            return self.relayed_yes(runner, "the agent, with the approve tool", now);
+            return self.yes_and_run(by, runner, now);
         }
         self.claim(runner, now)
     }
@@ -119,7 +129,9 @@ impl Intent {
         }
         match runner.ground {
             Ground::Holds => {}
-            Ground::ToolChanged | Ground::PolicyStricter => return Err(self.void_for(runner.ground, now)),
+            Ground::ToolChanged | Ground::PolicyStricter | Ground::PreviewChanged => {
+                return Err(self.void_for(runner.ground, now));
+            }
         }
         // The proof is looked at again here, where it lets something run.
         let Some(decision) = self.decision.as_ref().filter(|decision| decision.answer == Answer::Approve)
@@ -150,25 +162,20 @@ impl Intent {
 
     /// Both keys are turned: recorded as the weakest of all yeses, and run.
     pub(super) fn two_keys_yes(&mut self, runner: &Runner<'_>, now: Timestamp) -> Claim {
-        self.yes_and_run(Assurance::Asserted, runner, "both keys", now)
+        let by = Approver {
+            name: "both keys".into(),
+            surface: Surface::Agent,
+            assurance: Assurance::Asserted,
+            typed: None,
+        };
+        self.yes_and_run(&by, runner, now)
     }
 
-    fn relayed_yes(&mut self, runner: &Runner<'_>, name: &str, now: Timestamp) -> Claim {
-        self.yes_and_run(Assurance::Relayed, runner, name, now)
-    }
-
-    fn yes_and_run(
-        &mut self,
-        assurance: Assurance,
-        runner: &Runner<'_>,
-        name: &str,
-        now: Timestamp,
-    ) -> Claim {
+    fn yes_and_run(&mut self, by: &Approver, runner: &Runner<'_>, now: Timestamp) -> Claim {
         if runner.ground != Ground::Holds {
             return self.voided(runner.ground, now);
         }
-        let by = Approver { name: name.into(), surface: Surface::Agent, assurance };
-        match self.approve(&by, self.digest, now).and_then(|()| self.redeem(runner, now)) {
+        match self.approve(by, self.digest, now).and_then(|()| self.redeem(runner, now)) {
             Ok(permitted) => Claim::Run(permitted),
             Err(refusal) => Claim::Refused(refusal),
         }
@@ -183,7 +190,9 @@ impl Intent {
         match ground {
             Ground::Holds => {}
             // What is over already stays what it is.
-            Ground::ToolChanged | Ground::PolicyStricter => if self.void(ground, now).is_err() {},
+            Ground::ToolChanged | Ground::PolicyStricter | Ground::PreviewChanged => {
+                if self.void(ground, now).is_err() {}
+            }
         }
         self.ending()
     }
@@ -195,6 +204,11 @@ impl From<super::IllegalTransition> for Refusal {
     }
 }
 
+/// A yes that the agent brings.
+fn relayed(name: &str, typed: Option<String>) -> Approver {
+    Approver { name: name.into(), surface: Surface::Agent, assurance: Assurance::Relayed, typed }
+}
+
 /// Whether a stored question may still run under a verdict that was made anew.
 impl Question {
     /// Compares with what the policy would ask now.
@@ -203,8 +217,29 @@ impl Question {
             Ground::ToolChanged
         } else if now_asked.least > self.least || now_asked.confirm != self.confirm {
             Ground::PolicyStricter
+        } else if now_asked.binding.preview != self.binding.preview {
+            Ground::PreviewChanged
         } else {
             Ground::Holds
         }
+    }
+
+    /// The call as it was before a preview was shown.
+    pub fn call(&self) -> ToolCall {
+        let mut binding = self.binding.clone();
+        binding.preview = None;
+        ToolCall { binding }
+    }
+
+    /// Shows what the preview said; the yes is bound to it from here on.
+    #[must_use]
+    pub fn previewed(mut self, lines: Vec<Sanitized>) -> Self {
+        let mut hasher = Hasher::new("yesgate/preview/1");
+        for line in &lines {
+            hasher.field(line.as_str().as_bytes());
+        }
+        self.binding.preview = Some(hasher.finish());
+        self.preview = Some(lines);
+        self
     }
 }

@@ -41,7 +41,7 @@ fn code(claim: Claim) -> &'static str {
 
 fn with_token(intent: &mut Intent, second: i64) -> &'static str {
     let presented = intent.question().binding.clone();
-    code(intent.claim_with_token(&presented, &runner(&boot(), Awaited::Yes), t(second)))
+    code(intent.claim_with_token(&presented, None, &runner(&boot(), Awaited::Yes), t(second)))
 }
 
 /// The whole state machine as one table: a new state or event changes it visibly.
@@ -106,7 +106,7 @@ fn a_token_runs_the_call_once() {
 fn a_token_for_another_call_names_the_difference_and_spends_nothing() {
     let mut intent = pending();
     let other = question(&json!({"to": "enterprise"})).binding;
-    let Claim::Refused(refusal) = intent.claim_with_token(&other, &runner(&boot(), Awaited::Yes), t(1))
+    let Claim::Refused(refusal) = intent.claim_with_token(&other, None, &runner(&boot(), Awaited::Yes), t(1))
     else {
         panic!("it was not refused")
     };
@@ -121,7 +121,7 @@ fn a_changed_tool_voids_the_question() {
     let mut intent = pending();
     let mut presented = intent.question().binding.clone();
     presented.definition.0 = Digest::rehydrate([3; 32]);
-    let claim = intent.claim_with_token(&presented, &runner(&boot(), Awaited::Yes), t(1));
+    let claim = intent.claim_with_token(&presented, None, &runner(&boot(), Awaited::Yes), t(1));
     assert_eq!(code(claim), "tool_changed");
     assert_eq!(intent.state(), State::Voided);
 }
@@ -148,7 +148,10 @@ fn a_yes_that_proves_too_little_is_refused() {
         assert_eq!(refusal.why.code(), "assurance_too_low", "{level}");
     }
     assert_eq!(intent.state(), State::Pending);
-    assert_eq!(code(intent.claim_by_approve_tool(&runner(&boot(), Awaited::Yes), t(2))), "assurance_too_low");
+    assert_eq!(
+        code(intent.claim_for(&human(Assurance::Relayed), &runner(&boot(), Awaited::Yes), t(2))),
+        "assurance_too_low"
+    );
     intent.approve(&human(Assurance::SignedIn), seen, t(3)).unwrap();
 }
 
@@ -223,7 +226,10 @@ fn an_unknown_outcome_never_runs_again() {
     assert_eq!(code(intent.claim(&runner(&boot(), Awaited::No), t(2))), "run");
     intent.lose("the server ended", t(3)).unwrap();
     assert_eq!(with_token(&mut intent, 4), "execution_unknown");
-    assert_eq!(code(intent.claim_by_approve_tool(&runner(&boot(), Awaited::Yes), t(5))), "execution_unknown");
+    assert_eq!(
+        code(intent.claim_for(&human(Assurance::Relayed), &runner(&boot(), Awaited::Yes), t(5))),
+        "execution_unknown"
+    );
     intent.resolve("ada", false, t(6)).unwrap();
     assert_eq!(intent.state(), State::Resolved { ran: false });
     assert_eq!(with_token(&mut intent, 7), "consent_token_invalid");

@@ -16,7 +16,7 @@ use super::error::ConfigError;
 use super::example::Example;
 use super::profile::{Defaults, LONGEST_HOLD, Profile};
 use super::reader::{Entry, Section, Source, shown};
-use super::rule::{Rule, Then};
+use super::rule::{Rule, Then, channels};
 use super::{Cover, Lint, Otherwise, Policy, RULE_KEYS, TIME_KEYS, TOP_KEYS, TokenErrors};
 use crate::id::ServerName;
 use crate::mode::Mode;
@@ -102,6 +102,12 @@ fn parse_settings(top: &Section<'_>) -> Result<Policy, ConfigError> {
         policy.token_prefix = TokenPrefix::try_from(prefix.text()?.to_owned())
             .map_err(|error| prefix.error(error.to_string()))?;
     }
+    if let Some(channel) = top.entry("channel") {
+        policy.channels = Some(channels(&channel)?);
+    }
+    if let Some(names) = top.entry("own_tools") {
+        policy.names = super::names::parse_all(&names)?;
+    }
     if let Some(form) = top.entry("token_errors") {
         policy.token_errors =
             form.word(&[("error", TokenErrors::Error), ("tool_result", TokenErrors::ToolResult)])?;
@@ -144,6 +150,12 @@ fn parse_times(section: &Section<'_>, defaults: &mut Defaults) -> Result<(), Con
     }
     if let Some(run) = section.entry("run") {
         times.run = run.duration()?;
+    }
+    if let Some(wait) = section.entry("wait") {
+        defaults.wait = wait.duration_or_none()?;
+    }
+    if let Some(reflex) = section.entry("reflex") {
+        defaults.reflex = reflex.duration_or_none()?;
     }
     if let Some(cool_off) = section.entry("cool_off") {
         times.cool_off = cool_off.duration()?;

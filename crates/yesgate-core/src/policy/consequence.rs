@@ -8,8 +8,9 @@ use super::Policy;
 use super::judge::{Action, Allowed};
 use crate::class::{Class, Trust};
 use crate::definition::ToolDefinition;
-use crate::id::ServerName;
+use crate::id::{ServerName, ToolName};
 use crate::mode::Mode;
+use crate::verdict::ConfirmType;
 
 /// One cell of the matrix.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize)]
@@ -21,6 +22,8 @@ pub enum Consequence {
     Asks,
     /// It is explained and does not run.
     Explained,
+    /// Its preview is made and shown, and it does not run.
+    Previewed,
     /// It is refused.
     Refused,
     /// It runs with both keys turned, and is previewed otherwise.
@@ -36,6 +39,7 @@ impl Consequence {
             Self::Runs => "runs",
             Self::Asks => "asks",
             Self::Explained => "explained",
+            Self::Previewed => "previewed",
             Self::Refused => "refused",
             Self::TwoKeys => "two keys",
             Self::Depends => "depends",
@@ -46,6 +50,20 @@ impl Consequence {
 impl fmt::Display for Consequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
+    }
+}
+
+impl Policy {
+    /// How a human confirms calls of a tool where one is asked: the most that any rule for it wants.
+    pub fn confirm(&self, server: &ServerName, tool: &ToolName) -> ConfirmType {
+        let mut most = ConfirmType::Simple;
+        for rule in self.rules.iter().filter(|rule| rule.tool.matches(server, tool)) {
+            most = most.max(rule.confirm.kind.unwrap_or(ConfirmType::Simple));
+            if rule.is_unconditional() {
+                break;
+            }
+        }
+        most
     }
 }
 
@@ -61,7 +79,12 @@ pub(super) fn of(
     let mut ended = false;
     for rule in policy.rules.iter().filter(|rule| rule.tool.matches(server, &definition.name)) {
         let class = rule.class.unwrap_or(class);
-        cells.push(cell(policy.action(Some(rule.then), definition, trust, class), class, mode));
+        let cell = cell(policy.action(Some(rule.then), definition, trust, class), class, mode);
+        let previews = mode == Mode::Plan && rule.confirm.preview.is_some();
+        cells.push(match cell {
+            Consequence::Explained if previews => Consequence::Previewed,
+            cell => cell,
+        });
         if rule.is_unconditional() {
             ended = true;
             break;

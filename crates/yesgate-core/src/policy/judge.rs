@@ -7,16 +7,19 @@ use super::template::summarize;
 use super::trace::{DecidedBy, RuleOutcome};
 use super::{Cover, Facts, Match, Otherwise, Policy};
 use crate::assurance::Assurance;
-use crate::call::{CallKey, Presented, ToolCall, WishedChannel};
+use crate::call::{CallKey, Presented, ToolCall};
 use crate::class::{Class, ClassSource, Classified, Trust};
 use crate::definition::ToolDefinition;
 use crate::mode::Mode;
 use crate::permit::{Permit, PermittedCall};
 use crate::redact::redact;
 use crate::refusal::{Refusal, Why};
+use crate::regime::Regime;
 use crate::render::{Sanitized, render_value};
 use crate::switch::OperatorSwitch;
-use crate::verdict::{Channel, ConfirmType, Explanation, Question, Spend, Standing, Verdict};
+use crate::verdict::{
+    Channel, ConfirmType, Explanation, Plan, PreviewSource, Question, Spend, Standing, Verdict,
+};
 
 /// A judgement that has not taken the call yet.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub(super) struct Judged {
 pub(super) enum Ruling {
     Forward(Permit),
     Explain(Sanitized),
+    Preview(Sanitized, Box<PreviewSource>),
+    Unneeded(Sanitized),
     Ask(Box<Asking>),
     Refuse(Refusal),
 }
@@ -44,6 +49,8 @@ pub(super) struct Asking {
     pub(super) confirm: ConfirmType,
     pub(super) channel: Channel,
     pub(super) least: Assurance,
+    typed: Option<String>,
+    preview: Option<PreviewSource>,
     next: serde_json::Map<String, serde_json::Value>,
     spend: Option<Spend>,
     pub(super) standing: Option<Standing>,
@@ -90,12 +97,11 @@ impl Policy {
             // Judging by another definition than the call is bound to would be no judgement.
             return refuse(binding.mode, classified, Why::ToolChanged.into());
         }
-        let mode = match self.mode_of(presented, facts.mode) {
-            Ok(mode) => mode,
-            Err(refusal) => {
-                return refuse(facts.mode.unwrap_or(self.defaults.mode), classified, refusal);
-            }
-        };
+        let in_force = facts.regime.mode.unwrap_or(self.defaults.mode);
+        if let Some(why) = held_back(facts.regime) {
+            return refuse(in_force, classified, why.into());
+        }
+        let mode = presented.mode.unwrap_or(in_force);
         let world = World::new(Subject {
             caller: &binding.caller,
             server: &binding.server,
@@ -120,7 +126,8 @@ impl Policy {
             (None, _) if self.otherwise != Otherwise::ByClass => DecidedBy::Otherwise,
             (None, _) => DecidedBy::Class,
         };
-        let case = Case { policy: self, world: &world, presented, facts, found: found.as_ref() };
+        let case =
+            Case { policy: self, call, world: &world, presented, facts, found: found.as_ref(), in_force };
         let ruling = case.rule(action, mode, &classified);
         Judged { mode, classified, by, ruling }
     }
@@ -190,29 +197,82 @@ impl Match<'_> {
 }
 
 /// One call with everything that is known about it.
-struct Case<'a> {
-    policy: &'a Policy,
+pub(super) struct Case<'a> {
+    pub(super) policy: &'a Policy,
+    call: &'a ToolCall,
     world: &'a World<'a>,
-    presented: &'a Presented,
-    facts: &'a Facts<'a>,
-    found: Option<&'a Match<'a>>,
+    pub(super) presented: &'a Presented,
+    pub(super) facts: &'a Facts<'a>,
+    pub(super) found: Option<&'a Match<'a>>,
+    /// The mode that was set for the caller.
+    in_force: Mode,
+}
+
+impl<'a> Case<'a> {
+    /// A call that no rule has a say about.
+    pub(super) const fn without_rule(
+        policy: &'a Policy,
+        call: &'a ToolCall,
+        world: &'a World<'a>,
+        presented: &'a Presented,
+        facts: &'a Facts<'a>,
+        in_force: Mode,
+    ) -> Self {
+        Self { policy, call, world, presented, facts, found: None, in_force }
+    }
 }
 
 impl Case<'_> {
     fn rule(&self, action: Action, mode: Mode, classified: &Classified) -> Ruling {
+        let action = match self.raised(action, mode, classified.class) {
+            Ok(action) => action,
+            Err(why) => return self.refuse(why),
+        };
         match (action, Allowed::of(classified.class, mode)) {
             (Action::Reject, _) => self.refuse(Why::PolicyDenied { reason: self.reason_to_reject() }),
             (Action::RunByClass | Action::RunByRule | Action::Ask | Action::TwoKeys, Allowed::Explain) => {
-                Ruling::Explain(self.summary())
+                self.explain(mode)
             }
             (Action::TwoKeys, Allowed::Yes) => self.two_keys(),
             (Action::RunByClass, Allowed::Yes) => self.run(Permit::Class(classified.class)),
-            (Action::RunByRule, Allowed::Yes) => {
-                let rule = self.found.map_or_else(String::new, |found| found.rule.name.clone());
-                self.run(Permit::Rule(rule))
-            }
+            (Action::RunByRule, Allowed::Yes) => self.run(Permit::Rule(self.rule_name())),
+            (Action::Ask, Allowed::Yes) if self.is_unneeded() => Ruling::Unneeded(self.summary()),
             (Action::Ask, Allowed::Yes) => self.ask(),
         }
+    }
+
+    /// M6: a call that raises its own mode is asked about like a dangerous one.
+    fn raised(&self, action: Action, mode: Mode, class: Class) -> Result<Action, Why> {
+        let refused = Why::ModeRaise { mode: self.in_force, wished: mode };
+        match (class, mode, action) {
+            (Class::ReadOnly, _, _) | (_, _, Action::Reject) => Ok(action),
+            (Class::SafeWrite | Class::Dangerous, _, _) if mode <= self.in_force => Ok(action),
+            (_, Mode::Execute, Action::RunByClass | Action::RunByRule | Action::Ask) => Ok(Action::Ask),
+            // Two keys are no question, and a preview runs nothing that a human could be asked about.
+            (_, Mode::Execute, Action::TwoKeys) | (_, Mode::Ask | Mode::Plan, _) => Err(refused),
+        }
+    }
+
+    /// In ask mode words, in plan mode the operator's preview where there is one.
+    fn explain(&self, mode: Mode) -> Ruling {
+        let declared = self.found.and_then(|found| found.rule.confirm.preview.as_ref());
+        match (mode, declared) {
+            (Mode::Plan, Some(preview)) => match preview.source(self.call, &self.rule_name(), self.world) {
+                Some(source) => Ruling::Preview(self.summary(), Box::new(source)),
+                None => self.refuse(no_preview()),
+            },
+            (Mode::Plan, None) | (Mode::Ask | Mode::Execute, _) => Ruling::Explain(self.summary()),
+        }
+    }
+
+    /// H9: whether the rule says that the call would change nothing. In doubt it would.
+    fn is_unneeded(&self) -> bool {
+        let condition = self.found.and_then(|found| found.rule.noop_when.as_ref());
+        condition.is_some_and(|condition| condition.holds(self.world) == Ok(true))
+    }
+
+    fn rule_name(&self) -> String {
+        self.found.map_or_else(String::new, |found| found.rule.name.clone())
     }
 
     fn run(&self, permit: Permit) -> Ruling {
@@ -222,7 +282,7 @@ impl Case<'_> {
         }
     }
 
-    fn ask(&self) -> Ruling {
+    pub(super) fn ask(&self) -> Ruling {
         let spend = match self.spend() {
             Ok(spend) => spend,
             Err(refusal) => return refusal,
@@ -234,12 +294,47 @@ impl Case<'_> {
         if let Err(too_large) = render_value(self.world.arguments()) {
             return self.refuse(Why::TooLargeToReview { bytes: too_large.bytes });
         }
-        Ruling::Ask(Box::new(Asking { spend, channel, least, ..self.asking() }))
+        let confirm = self.confirm();
+        let (typed, preview) = match self.typed_and_preview(confirm) {
+            Ok(both) => both,
+            Err(refusal) => return refusal,
+        };
+        Ruling::Ask(Box::new(Asking { spend, channel, least, confirm, typed, preview, ..self.asking() }))
+    }
+
+    /// What the human must type, and where the preview comes from, where the rule wants that.
+    fn typed_and_preview(
+        &self,
+        confirm: ConfirmType,
+    ) -> Result<(Option<String>, Option<PreviewSource>), Ruling> {
+        let Some(rule) = self.found.map(|found| found.rule) else { return Ok((None, None)) };
+        match confirm {
+            ConfirmType::None | ConfirmType::Simple => Ok((None, None)),
+            ConfirmType::Type => match rule.confirm.text_to_type(self.world.arguments(), self.facts.state) {
+                Ok(text) => Ok((Some(text), None)),
+                Err(reason) => Err(self.refuse(Why::PolicyDenied { reason })),
+            },
+            ConfirmType::Preview => {
+                let declared = rule.confirm.preview.as_ref();
+                match declared.and_then(|preview| preview.source(self.call, &rule.name, self.world)) {
+                    Some(source) => Ok((None, Some(source))),
+                    None => Err(self.refuse(no_preview())),
+                }
+            }
+        }
     }
 
     /// K1: both keys, or a preview of what would have been called.
     fn two_keys(&self) -> Ruling {
         match (self.facts.switch, self.presented.key) {
+            // K5: a human at the client may turn the caller's key.
+            (OperatorSwitch::Live, CallKey::Absent) if self.facts.ways.forms => {
+                Ruling::Ask(Box::new(Asking {
+                    channel: Channel::Elicitation,
+                    least: Assurance::Client,
+                    ..self.asking()
+                }))
+            }
             (OperatorSwitch::Live, CallKey::Turned) => Ruling::Ask(Box::new(Asking {
                 confirm: ConfirmType::None,
                 channel: Channel::Chat,
@@ -263,37 +358,14 @@ impl Case<'_> {
             reason: self.reason_to_ask().as_deref().map(Sanitized::line),
             summary: self.summary(),
             confirm: ConfirmType::Simple,
-            channel: self.policy.defaults.channel,
+            channel: Channel::OutOfBand,
             least: self.policy.defaults.least,
+            typed: None,
+            preview: None,
             next: rule.map(|rule| rule.next.clone()).unwrap_or_default(),
             spend: None,
             standing: None,
             times: self.policy.defaults.times,
-        }
-    }
-
-    /// Where the human is asked, and how well they must be proven.
-    fn channel_and_proof(&self) -> (Channel, Assurance) {
-        let defaults = &self.policy.defaults;
-        let channels = self.found.map_or(&[][..], |found| &found.rule.channels);
-        let preferred = channels.first().copied().unwrap_or(defaults.channel);
-        // The agent may move a question away from itself, never towards itself.
-        let chat_is_open = preferred == Channel::Chat || channels.contains(&Channel::Chat);
-        let wished = match self.presented.channel {
-            // Going away from the agent is always more careful, so the caller may choose it.
-            Some(WishedChannel::Web) => Channel::OutOfBand,
-            Some(WishedChannel::Chat) if chat_is_open => Channel::Chat,
-            Some(WishedChannel::Chat) | None => preferred,
-        };
-        let least = self.found.and_then(|found| found.rule.assurance).unwrap_or(defaults.least);
-        if least > Assurance::Relayed {
-            // The agent's word cannot reach that, so there is no point in giving it a token.
-            return (Channel::OutOfBand, least.max(Assurance::Local));
-        }
-        match wished {
-            Channel::Chat => (Channel::Chat, least),
-            // I5: away from the agent, the agent's own word must not do.
-            Channel::OutOfBand => (Channel::OutOfBand, Assurance::Local),
         }
     }
 
@@ -321,14 +393,19 @@ impl Case<'_> {
         }
     }
 
-    /// The operator's words, and that the rule asks only because it could not be sure.
+    /// The operator's words, and what else makes this a question.
     fn reason_to_ask(&self) -> Option<String> {
-        let found = self.found?;
-        match (&found.rule.reason, &found.error) {
-            (reason, None) => reason.clone(),
-            (Some(reason), Some(error)) => Some(format!("{reason} ({})", no_answer(error))),
-            (None, Some(error)) => Some(no_answer(error)),
-        }
+        let rule = self.found.and_then(|found| found.rule.reason.clone());
+        let raise = self.presented.mode.filter(|wished| *wished > self.in_force);
+        let raise = raise.map(|wished| format!("it raises the mode from {} to {wished}", self.in_force));
+        let doubt = self.found.and_then(|found| found.error.as_ref()).map(no_answer);
+        let (first, rest) = match (rule, raise, doubt) {
+            (Some(rule), raise, doubt) => (rule, [raise, doubt]),
+            (None, Some(raise), doubt) => (raise, [doubt, None]),
+            (None, None, doubt) => (doubt?, [None, None]),
+        };
+        let rest: String = rest.into_iter().flatten().map(|also| format!(" ({also})")).collect();
+        Some(first + &rest)
     }
 
     fn refuse(&self, why: Why) -> Ruling {
@@ -338,6 +415,19 @@ impl Case<'_> {
             None => refusal,
         })
     }
+}
+
+/// What a human stopped does not run, whatever the policy says.
+pub(super) fn held_back(regime: &Regime) -> Option<Why> {
+    match (&regime.stopped, &regime.frozen) {
+        (Some(reason), _) => Some(Why::Stopped { reason: reason.clone() }),
+        (None, Some(reason)) => Some(Why::ClientFrozen { reason: reason.clone() }),
+        (None, None) => None,
+    }
+}
+
+fn no_preview() -> Why {
+    Why::PolicyDenied { reason: "the preview that the rule declares cannot be made".to_owned() }
 }
 
 fn no_answer(error: &ConditionError) -> String {
@@ -353,21 +443,43 @@ impl Judged {
             Ruling::Explain(summary) => {
                 Verdict::Explain(Explanation { call, classified: self.classified, mode: self.mode, summary })
             }
+            Ruling::Unneeded(summary) => {
+                Verdict::Unneeded(Explanation { call, classified: self.classified, mode: self.mode, summary })
+            }
+            Ruling::Preview(summary, source) => {
+                let explanation = Explanation { call, classified: self.classified, mode: self.mode, summary };
+                Verdict::Preview(Box::new(Plan { explanation, source: *source }))
+            }
             Ruling::Refuse(refusal) => Verdict::Refuse(refusal),
-            Ruling::Ask(asking) => Verdict::Ask(Box::new(Question {
-                binding: call.binding,
-                classified: self.classified,
-                rule: asking.rule,
-                reason: asking.reason,
-                summary: asking.summary,
-                confirm: asking.confirm,
-                channel: asking.channel,
-                least: asking.least,
-                next: asking.next,
-                spend: asking.spend,
-                standing: asking.standing,
-                times: asking.times,
-            })),
+            Ruling::Ask(mut asking) => {
+                let source = asking.preview.take();
+                let question = Box::new(asking.about(call, self.classified));
+                match source {
+                    Some(source) => Verdict::AskWithPreview(question, source),
+                    None => Verdict::Ask(question),
+                }
+            }
+        }
+    }
+}
+
+impl Asking {
+    fn about(self, call: ToolCall, classified: Classified) -> Question {
+        Question {
+            binding: call.binding,
+            classified,
+            rule: self.rule,
+            reason: self.reason,
+            summary: self.summary,
+            confirm: self.confirm,
+            channel: self.channel,
+            least: self.least,
+            typed: self.typed,
+            preview: None,
+            next: self.next,
+            spend: self.spend,
+            standing: self.standing,
+            times: self.times,
         }
     }
 }

@@ -28,16 +28,18 @@ enum Filling {
 impl Lookup {
     pub(super) fn parse(entry: &Entry<'_>) -> Result<Self, ConfigError> {
         match entry.form() {
-            Form::Table => {
-                let section = entry.section(&LOOKUP_KEYS)?;
-                let (server, tool) = names(&section.required("tool")?)?;
-                Ok(Self { server, tool, arguments: fillings(&section)? })
-            }
+            Form::Table => Self::of_section(&entry.section(&LOOKUP_KEYS)?),
             Form::Single | Form::List => {
                 let (server, tool) = names(entry)?;
                 Ok(Self { server, tool, arguments: Vec::new() })
             }
         }
+    }
+
+    /// Reads `tool` and `args` of a table.
+    pub(super) fn of_section(section: &Section<'_>) -> Result<Self, ConfigError> {
+        let (server, tool) = names(&section.required("tool")?)?;
+        Ok(Self { server, tool, arguments: fillings(section)? })
     }
 
     /// The server that is asked.

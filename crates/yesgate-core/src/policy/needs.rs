@@ -9,7 +9,7 @@ use crate::assurance::Assurance;
 use crate::class::{Class, Trust};
 use crate::definition::ToolDefinition;
 use crate::id::ServerName;
-use crate::verdict::Channel;
+use crate::verdict::{Channel, ConfirmType};
 
 /// The most that a call of a tool may need.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -68,10 +68,15 @@ impl Policy {
             Action::RunByClass | Action::RunByRule | Action::Reject => Needs::Nothing,
             Action::TwoKeys => Needs::CallKey,
             Action::Ask => {
-                let least = rule.and_then(|rule| rule.assurance).unwrap_or(self.defaults.least);
-                let channels = rule.map_or(&[][..], |rule| &rule.channels);
-                let chat = channels.contains(&Channel::Chat)
-                    || (channels.is_empty() && self.defaults.channel == Channel::Chat);
+                let usual = match rule.and_then(|rule| rule.confirm.kind) {
+                    Some(ConfirmType::Type) => self.defaults.least_typed,
+                    Some(ConfirmType::None | ConfirmType::Simple | ConfirmType::Preview) | None => {
+                        self.defaults.least
+                    }
+                };
+                let least = rule.and_then(|rule| rule.assurance).unwrap_or(usual);
+                let named = rule.map(|rule| rule.channels.as_slice()).filter(|named| !named.is_empty());
+                let chat = named.unwrap_or_else(|| self.default_channels()).contains(&Channel::Chat);
                 if chat && least <= Assurance::Relayed { Needs::RelayedYes } else { Needs::Yes }
             }
         }

@@ -50,12 +50,19 @@ impl fmt::Display for Profile {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Defaults {
     pub(super) mode: Mode,
-    pub(super) channel: Channel,
+    /// Where a human may be asked, the preferred place first.
+    pub(super) channels: &'static [Channel],
     /// The least proof of a human for a dangerous call.
     pub(super) least: Assurance,
+    /// The same, where the human must type the resource's name.
+    pub(super) least_typed: Assurance,
     pub(super) times: Times,
     /// How long a call is held open before it is answered.
     pub(super) hold: SignedDuration,
+    /// How long a modern client goes on waiting after that.
+    pub(super) wait: SignedDuration,
+    /// What is answered faster than this was not read by anybody.
+    pub(super) reflex: SignedDuration,
 }
 
 impl Defaults {
@@ -63,28 +70,49 @@ impl Defaults {
     pub(super) const fn of(profile: Option<Profile>) -> Self {
         let base = Self {
             mode: Mode::Execute,
-            channel: Channel::Chat,
+            channels: AUTO,
             least: Assurance::Relayed,
+            least_typed: Assurance::Local,
             times: times(SignedDuration::from_secs(60), SignedDuration::from_mins(30)),
             hold: LONGEST_HOLD,
+            wait: SignedDuration::from_mins(5),
+            reflex: SignedDuration::from_millis(500),
         };
         match profile {
-            None | Some(Profile::Handshake) => base,
-            Some(Profile::TwoKey) => Self { least: Assurance::Asserted, ..base },
-            Some(Profile::Spend) => {
-                Self { times: times(SignedDuration::from_mins(10), SignedDuration::from_mins(10)), ..base }
+            None => base,
+            Some(Profile::Handshake) => {
+                Self { channels: &[Channel::Chat], least_typed: Assurance::Relayed, ..base }
             }
+            Some(Profile::TwoKey) => Self {
+                channels: &[Channel::Elicitation],
+                least: Assurance::Asserted,
+                least_typed: Assurance::Client,
+                ..base
+            },
+            Some(Profile::Spend) => Self {
+                channels: &[Channel::Elicitation, Channel::Chat, Channel::OutOfBand],
+                times: times(SignedDuration::from_mins(10), SignedDuration::from_mins(10)),
+                ..base
+            },
             Some(Profile::Modes) => Self {
                 mode: Mode::Ask,
+                least_typed: Assurance::Client,
                 times: times(SignedDuration::from_mins(5), SignedDuration::from_mins(5)),
                 ..base
             },
-            Some(Profile::Strict) => {
-                Self { mode: Mode::Ask, channel: Channel::OutOfBand, least: Assurance::SignedIn, ..base }
-            }
+            Some(Profile::Strict) => Self {
+                mode: Mode::Ask,
+                channels: &[Channel::Web, Channel::OutOfBand],
+                least: Assurance::SignedIn,
+                least_typed: Assurance::Verified,
+                ..base
+            },
         }
     }
 }
+
+/// The best that the client can do, and the conversation where it can do nothing better.
+pub(super) const AUTO: &[Channel] = &[Channel::Elicitation, Channel::Chat];
 
 const fn times(token: SignedDuration, decide: SignedDuration) -> Times {
     Times { token, decide, run: SignedDuration::from_secs(60), cool_off: SignedDuration::from_mins(10) }

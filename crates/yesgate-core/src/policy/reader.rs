@@ -161,6 +161,16 @@ impl<'a> Entry<'a> {
 
     /// A length of time such as `60s`; zero is no length and never means "without end".
     pub(super) fn duration(&self) -> Result<SignedDuration, ConfigError> {
+        match self.duration_or_none()? {
+            SignedDuration::ZERO => Err(self
+                .error(format!("`{}` must be longer than zero", self.name))
+                .with_hint("there is no \"without end\"; write how long")),
+            length => Ok(length),
+        }
+    }
+
+    /// A length of time such as `60s` or `500ms`, or `0s` for none.
+    pub(super) fn duration_or_none(&self) -> Result<SignedDuration, ConfigError> {
         let text = match self.value.get_ref() {
             DeValue::String(text) => text,
             other @ (DeValue::Integer(_)
@@ -174,25 +184,17 @@ impl<'a> Entry<'a> {
             self.error(format!("`{}` is not a length of time", shown(text)))
                 .with_hint("write a whole number and a unit: \"60s\", \"5m\", \"2h\" or \"1d\"")
         };
-        let unit = text.chars().last().ok_or_else(wrong)?;
-        let seconds_each = match unit {
-            's' => 1,
-            'm' => 60,
-            'h' => 60 * 60,
-            'd' => 24 * 60 * 60,
-            _ => return Err(wrong()),
-        };
-        let number = text.strip_suffix(unit).unwrap_or_default();
+        let (number, each) = UNITS
+            .iter()
+            .find_map(|(unit, each)| Some((text.strip_suffix(unit)?, *each)))
+            .ok_or_else(wrong)?;
         if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(wrong());
         }
         let too_long = || self.error(format!("`{}` is longer than 30 days", shown(text)));
         let number: i64 = number.parse().map_err(|_| too_long())?;
-        match number.checked_mul(seconds_each) {
-            Some(0) => Err(self
-                .error(format!("`{}` must be longer than zero", self.name))
-                .with_hint("there is no \"without end\"; write how long")),
-            Some(seconds) if seconds <= LONGEST_SECONDS => Ok(SignedDuration::from_secs(seconds)),
+        match number.checked_mul(each).map(SignedDuration::from_millis) {
+            Some(length) if length <= LONGEST => Ok(length),
             Some(_) | None => Err(too_long()),
         }
     }
@@ -331,5 +333,8 @@ pub(super) fn shown(text: &str) -> String {
 }
 
 const LONGEST_CONFIGURATION: usize = 1024 * 1024;
-const LONGEST_SECONDS: i64 = 30 * 24 * 60 * 60;
+/// The units of time, in milliseconds; the one that ends like another comes first.
+const UNITS: [(&str, i64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+/// The longest time that a setting may name.
+const LONGEST: SignedDuration = SignedDuration::from_hours(30 * 24);
 const LONGEST_SHOWN: usize = 60;

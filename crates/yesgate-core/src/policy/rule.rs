@@ -4,12 +4,15 @@ use serde_json::{Map, Value};
 
 use super::CLASSES;
 use super::condition::Condition;
+use super::confirm::Confirm;
 use super::error::ConfigError;
 use super::glob::{ToolGlob, ToolGlobError};
 use super::lookup::Lookup;
+use super::preview::Preview;
+use super::profile::AUTO;
 use super::reader::{Entry, Form, Section, shown};
 use super::spend::SpendPaths;
-use super::template::Template;
+use super::template::{Path, Template};
 use crate::assurance::Assurance;
 use crate::class::Class;
 use crate::verdict::Channel;
@@ -27,7 +30,10 @@ pub(super) struct Rule {
     /// Where a human may be asked, the preferred place first; empty: wherever the profile says.
     pub(super) channels: Vec<Channel>,
     pub(super) assurance: Option<Assurance>,
+    pub(super) confirm: Confirm,
     pub(super) lookup: Option<Lookup>,
+    /// When a call would change nothing (H9).
+    pub(super) noop_when: Option<Condition>,
     pub(super) reason: Option<String>,
     pub(super) summary: Option<Template>,
     pub(super) next: Map<String, Value>,
@@ -61,13 +67,14 @@ impl Rule {
             Some(name) => name.line()?.to_owned(),
             None => format!("#{number} (line {line})"),
         };
+        let confirm = Confirm::parse(section)?;
         let rule = Self {
             name,
             line,
             tool: tool(&section.required("tool")?)?,
             when: section.entry("when").map(|when| condition(&when)).transpose()?,
             class: section.entry("class").map(|class| class.word(&CLASSES)).transpose()?,
-            then: then(section)?,
+            then: then(section, &confirm)?,
             channels: section
                 .entry("channel")
                 .map_or_else(|| Ok(Vec::new()), |channel| channels(&channel))?,
@@ -75,6 +82,8 @@ impl Rule {
                 .entry("assurance")
                 .map(|level| level.word(&Assurance::ALL.map(|level| (level.as_str(), level))))
                 .transpose()?,
+            confirm,
+            noop_when: section.entry("noop_when").map(|when| condition(&when)).transpose()?,
             lookup: section.entry("lookup").map(|lookup| Lookup::parse(&lookup)).transpose()?,
             reason: section
                 .entry("reason")
@@ -114,21 +123,33 @@ impl Rule {
     /// `state` is what a lookup found: without one there is none.
     fn refuse_state_without_lookup(&self, section: &Section<'_>) -> Result<(), ConfigError> {
         let reads_state = self.when.as_ref().is_some_and(Condition::reads_state);
-        let shows_state = self.summary.as_ref().is_some_and(Template::shows_state);
-        let key = match (self.lookup.is_some(), reads_state, shows_state) {
-            (true, _, _) | (false, false, false) => return Ok(()),
-            (false, true, _) => "when",
-            (false, false, true) => "summary",
-        };
-        let entry = section.required(key)?;
-        Err(entry.error(format!("`{key}` speaks of `state`, but the rule names no `lookup`")))
+        if self.lookup.is_some() {
+            return Ok(());
+        }
+        let speaking = [
+            ("when", reads_state),
+            ("noop_when", self.noop_when.as_ref().is_some_and(Condition::reads_state)),
+            ("summary", self.summary.as_ref().is_some_and(Template::shows_state)),
+            ("preview", self.confirm.preview.as_ref().is_some_and(Preview::shows_state)),
+            ("type", self.confirm.typed.as_ref().is_some_and(Path::is_of_state)),
+        ];
+        match speaking.into_iter().find(|(_, speaks)| *speaks) {
+            None => Ok(()),
+            Some((key, _)) => {
+                let words = format!("`{key}` speaks of `state`, but the rule names no `lookup`");
+                Err(section.required(key)?.error(words))
+            }
+        }
     }
 
     /// A key that changes nothing is a misunderstanding; better found now than in an incident.
     fn refuse_idle_keys(&self, section: &Section<'_>) -> Result<(), ConfigError> {
         let (idle, what): (&[&'static str], _) = match self.then {
-            Some(Then::Reject) => (&["confirm", "channel", "assurance", "summary", "spend"], "rejects"),
-            Some(Then::Run) => (&["channel", "assurance"], "lets calls run"),
+            Some(Then::Reject) => (
+                &["confirm", "preview", "type", "noop_when", "channel", "assurance", "summary", "spend"],
+                "rejects",
+            ),
+            Some(Then::Run) => (&["type", "noop_when", "channel", "assurance"], "lets calls run"),
             Some(Then::Ask) | None => (&[], ""),
         };
         match idle.iter().find_map(|key| section.entry(key).map(|entry| (key, entry))) {
@@ -163,7 +184,7 @@ fn condition(entry: &Entry<'_>) -> Result<Condition, ConfigError> {
     })
 }
 
-fn template(entry: &Entry<'_>) -> Result<Template, ConfigError> {
+pub(super) fn template(entry: &Entry<'_>) -> Result<Template, ConfigError> {
     Template::parse(entry.line()?).map_err(|error| {
         let wrong = entry.error(error.message);
         match error.hint {
@@ -174,51 +195,39 @@ fn template(entry: &Entry<'_>) -> Result<Template, ConfigError> {
 }
 
 /// `then`, or what `confirm` says in its place.
-fn then(section: &Section<'_>) -> Result<Option<Then>, ConfigError> {
+fn then(section: &Section<'_>, confirm: &Confirm) -> Result<Option<Then>, ConfigError> {
     let then = section
         .entry("then")
         .map(|then| then.word(&[("run", Then::Run), ("ask", Then::Ask), ("reject", Then::Reject)]))
         .transpose()?;
-    let Some(confirm) = section.entry("confirm") else { return Ok(then) };
-    refuse_later(&confirm, &["preview", "type"])?;
-    let confirmed = confirm.word(&[("none", Then::Run), ("simple", Then::Ask)])?;
+    let Some(confirmed) = confirm.then() else { return Ok(then) };
     match then {
         None => Ok(Some(confirmed)),
         Some(Then::Reject) => Ok(then),
         Some(said) if said == confirmed => Ok(then),
-        Some(_) => Err(confirm
+        Some(_) => Err(section
+            .required("confirm")?
             .error("`confirm` and `then` contradict each other")
-            .with_hint("`none` goes with \"run\", `simple` with \"ask\"; one of the two keys is enough")),
+            .with_hint("`none` goes with \"run\", the others with \"ask\"; one of the two keys is enough")),
     }
 }
 
-fn channels(entry: &Entry<'_>) -> Result<Vec<Channel>, ConfigError> {
-    let chat = ("chat", Some(Channel::Chat));
-    let out_of_band = ("out_of_band", Some(Channel::OutOfBand));
+/// Reads one way to ask, or several with the preferred one first.
+pub(super) fn channels(entry: &Entry<'_>) -> Result<Vec<Channel>, ConfigError> {
+    let one = |entry: &Entry<'_>| entry.word(&CHANNELS);
     match entry.form() {
         Form::List => {
-            let mut channels = Vec::new();
-            for item in entry.items()? {
-                refuse_later(&item, &LATER_CHANNELS)?;
-                channels.extend(item.word(&[chat, out_of_band])?);
-            }
+            let channels = entry.items()?.iter().map(one).collect::<Result<Vec<_>, _>>()?.concat();
             if channels.is_empty() { Err(entry.error("`channel` is an empty list")) } else { Ok(channels) }
         }
-        Form::Single | Form::Table => {
-            refuse_later(entry, &LATER_CHANNELS)?;
-            Ok(entry.word(&[("auto", None), chat, out_of_band])?.into_iter().collect())
-        }
+        Form::Single | Form::Table => Ok(one(entry)?.to_vec()),
     }
 }
 
-/// Refuses a word that a later version will know, so that nobody relies on it now.
-fn refuse_later(entry: &Entry<'_>, words: &[&str]) -> Result<(), ConfigError> {
-    match entry.text() {
-        Ok(text) if words.contains(&text) => {
-            Err(entry.error(format!("`{text}` is not available in this version")))
-        }
-        Ok(_) | Err(_) => Ok(()),
-    }
-}
-
-const LATER_CHANNELS: [&str; 2] = ["web", "elicitation"];
+const CHANNELS: [(&str, &[Channel]); 5] = [
+    ("auto", AUTO),
+    (Channel::Chat.as_str(), &[Channel::Chat]),
+    (Channel::Elicitation.as_str(), &[Channel::Elicitation]),
+    (Channel::Web.as_str(), &[Channel::Web]),
+    (Channel::OutOfBand.as_str(), &[Channel::OutOfBand]),
+];

@@ -53,6 +53,16 @@ impl Path {
         Self::parse_under("args", text)
     }
 
+    /// Reads `args.key` or `state.key`.
+    pub(super) fn parse_any(text: &str) -> Result<Self, TemplateError> {
+        if text.starts_with("state.") { Self::parse_under("state", text) } else { Self::parse(text) }
+    }
+
+    /// Whether it stands in what was looked up.
+    pub(super) fn is_of_state(&self) -> bool {
+        self.root == "state"
+    }
+
     fn parse_under(root: &'static str, text: &str) -> Result<Self, TemplateError> {
         let plain = |key: &str| {
             !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
@@ -118,7 +128,7 @@ impl Template {
         })
     }
 
-    fn fill(&self, world: &World<'_>) -> Sanitized {
+    pub(super) fn fill(&self, world: &World<'_>) -> Sanitized {
         let mut parts = Vec::new();
         for piece in &self.pieces {
             match piece {

@@ -2,6 +2,7 @@
 
 mod conditions;
 mod config;
+mod confirm;
 mod decide;
 mod defaults;
 mod explain;
@@ -17,7 +18,7 @@ mod two_key;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Config, Facts, Known, Pin, Policy, Trace};
+use super::{ClientWays, Config, Facts, Known, Pin, Policy, Trace};
 use crate::assurance::Assurance;
 use crate::call::{CallKey, Presented, ToolCall, WishedChannel};
 use crate::class::Trust;
@@ -27,6 +28,7 @@ use crate::fixture;
 use crate::json::CanonicalJson;
 use crate::mode::Mode;
 use crate::permit::Permit;
+use crate::regime::Regime;
 use crate::switch::OperatorSwitch;
 use crate::verdict::{Question, Verdict};
 
@@ -47,7 +49,8 @@ struct Scene {
     presented: Presented,
     trust: Trust,
     pin: Option<Pin>,
-    mode: Option<Mode>,
+    regime: Regime,
+    ways: ClientWays,
     switch: OperatorSwitch,
     reach: Assurance,
     now: Timestamp,
@@ -63,7 +66,8 @@ fn call(name: &str) -> Scene {
         presented: Presented::default(),
         trust: Trust::Full,
         pin: None,
-        mode: None,
+        regime: Regime::default(),
+        ways: ClientWays::default(),
         switch: OperatorSwitch::DryRun,
         reach: Assurance::Verified,
         now: fixture::t(0),
@@ -87,6 +91,12 @@ impl Scene {
 
     fn safe_write(self) -> Self {
         self.annotated(json!({"destructiveHint": false}))
+    }
+
+    /// Of a client that shows forms.
+    fn with_forms(mut self) -> Self {
+        self.ways.forms = true;
+        self
     }
 
     fn wishing(mut self, mode: Mode) -> Self {
@@ -137,7 +147,8 @@ impl Scene {
             definition,
             trust: self.trust,
             known: self.pin.as_ref().map_or(Known::FirstUse, Known::Pinned),
-            mode: self.mode,
+            regime: &self.regime,
+            ways: self.ways,
             switch: self.switch,
             reach: self.reach,
             state: None,
@@ -161,7 +172,12 @@ impl Scene {
     fn question(&self, policy: &Policy) -> Question {
         match self.under(policy) {
             Verdict::Ask(question) => *question,
-            other @ (Verdict::Forward(_) | Verdict::Explain(_) | Verdict::Refuse(_)) => {
+            Verdict::AskWithPreview(question, _) => *question,
+            other @ (Verdict::Forward(_)
+            | Verdict::Explain(_)
+            | Verdict::Preview(_)
+            | Verdict::Unneeded(_)
+            | Verdict::Refuse(_)) => {
                 panic!("not asked: {}", short(&other))
             }
         }
@@ -171,7 +187,12 @@ impl Scene {
     fn refusal(&self, policy: &Policy) -> String {
         match self.under(policy) {
             Verdict::Refuse(refusal) => format!("{}: {}", refusal.why.code(), refusal.why.message()),
-            other @ (Verdict::Forward(_) | Verdict::Explain(_) | Verdict::Ask(_)) => {
+            other @ (Verdict::Forward(_)
+            | Verdict::Explain(_)
+            | Verdict::Preview(_)
+            | Verdict::Unneeded(_)
+            | Verdict::Ask(_)
+            | Verdict::AskWithPreview(..)) => {
                 panic!("not refused: {}", short(&other))
             }
         }
@@ -183,9 +204,15 @@ fn short(verdict: &Verdict) -> String {
         Verdict::Forward(permitted) => match permitted.permit() {
             Permit::Class(class) => format!("runs ({class})"),
             Permit::Rule(rule) => format!("runs (rule {rule})"),
+            Permit::Preview(rule) => format!("runs (preview of {rule})"),
             Permit::Intent(_) => panic!("a policy holds no intents"),
         },
         Verdict::Explain(_) => "explained".to_owned(),
+        Verdict::Preview(_) => "previewed".to_owned(),
+        Verdict::Unneeded(_) => "unneeded".to_owned(),
+        Verdict::AskWithPreview(question, _) => {
+            format!("asks with preview ({}, {})", question.channel.as_str(), question.least)
+        }
         Verdict::Ask(question) if question.standing.is_some() => "runs (two keys)".to_owned(),
         Verdict::Ask(question) => format!("asks ({}, {})", question.channel.as_str(), question.least),
         Verdict::Refuse(refusal) => format!("refused ({})", refusal.why.code()),

@@ -106,6 +106,16 @@ pub enum Answer {
         /// What it would do.
         summary: Sanitized,
     },
+    /// The mode does not run it; its preview is made and shown.
+    Previewed {
+        /// What it would do.
+        summary: Sanitized,
+    },
+    /// It would change nothing: it does not run, and nobody is asked.
+    Unneeded {
+        /// What it would do.
+        summary: Sanitized,
+    },
     /// A human is asked.
     Asks {
         /// What the human reads first.
@@ -160,7 +170,12 @@ impl Answer {
             Ruling::Forward(Permit::Class(class)) => Self::Runs { permit: format!("class {class}") },
             Ruling::Forward(Permit::Rule(rule)) => Self::Runs { permit: format!("rule {rule}") },
             Ruling::Forward(Permit::Intent(intent)) => Self::Runs { permit: intent.to_string() },
+            Ruling::Forward(Permit::Preview(rule)) => {
+                Self::Runs { permit: format!("preview of rule {rule}") }
+            }
             Ruling::Explain(summary) => Self::Explained { summary: summary.clone() },
+            Ruling::Preview(summary, _) => Self::Previewed { summary: summary.clone() },
+            Ruling::Unneeded(summary) => Self::Unneeded { summary: summary.clone() },
             Ruling::Refuse(refusal) => {
                 Self::Refused { code: refusal.why.code(), message: refusal.why.message() }
             }
@@ -227,6 +242,10 @@ impl fmt::Display for Answer {
         match self {
             Self::Runs { permit } => write!(f, "runs, by {permit}"),
             Self::Explained { summary } => write!(f, "explained: {summary}"),
+            Self::Previewed { summary } => write!(f, "previewed: {summary}"),
+            Self::Unneeded { summary } => {
+                write!(f, "answered at once, for it would change nothing: {summary}")
+            }
             Self::Asks { summary, channel, least, decide_seconds, token_seconds } => {
                 write!(
                     f,
@@ -235,7 +254,7 @@ impl fmt::Display for Answer {
                 )?;
                 match channel {
                     Channel::Chat => write!(f, ", {token_seconds} s for the token): {summary}"),
-                    Channel::OutOfBand => write!(f, "): {summary}"),
+                    Channel::Elicitation | Channel::Web | Channel::OutOfBand => write!(f, "): {summary}"),
                 }
             }
             Self::RunsByTwoKeys => f.write_str("runs, by both keys"),

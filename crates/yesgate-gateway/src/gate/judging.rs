@@ -11,28 +11,35 @@ use serde_json::Value;
 use tokio::time::Instant;
 use yesgate_core::call::{CallRequest, Presented, ToolCall};
 use yesgate_core::caller::Caller;
+use yesgate_core::class::Class;
 use yesgate_core::definition::ToolDefinition;
 use yesgate_core::digest::{Binding, Digest};
 use yesgate_core::id::ToolName;
 use yesgate_core::intent::Ground;
 use yesgate_core::json::CanonicalJson;
 use yesgate_core::mode::Mode;
-use yesgate_core::policy::{Facts, Needs, Pins};
+use yesgate_core::permit::Permit;
+use yesgate_core::policy::{ClientWays, Facts, Known, Needs, Pins};
 use yesgate_core::refusal::{Refusal, Why};
-use yesgate_core::verdict::{Question, Verdict};
+use yesgate_core::regime::Regimes;
+use yesgate_core::verdict::{Channel, Question, Verdict};
 use yesgate_ledger::{LedgerError, Sighted};
 
 use super::Gate;
+use super::modes::SET_MODE;
 use crate::book::Unreadable;
+use crate::errand::Errand;
 use crate::look_up::NoState;
 use crate::metrics::labels::Judged;
 use crate::offer::Offer;
+use crate::talk::Elicitation;
 use crate::upstream::Upstream;
 
 /// What is pinned of the server's tools, and when that was last read.
 #[derive(Debug)]
 pub(super) struct Reviewed {
     pins: Arc<Pins>,
+    regimes: Arc<Regimes>,
     read: Instant,
     /// The list of tools that the ledger was last told of.
     sighted: Option<Digest>,
@@ -41,7 +48,7 @@ pub(super) struct Reviewed {
 impl Reviewed {
     /// Nothing has been read yet.
     pub(super) fn unread() -> Self {
-        Self { pins: Arc::default(), read: Instant::now(), sighted: None }
+        Self { pins: Arc::default(), regimes: Arc::default(), read: Instant::now(), sighted: None }
     }
 }
 
@@ -51,19 +58,32 @@ impl Gate {
     /// a human may have become stricter about.
     pub(super) async fn decide(
         &self,
+        errand: &Errand,
         call: ToolCall,
         presented: &Presented,
         definition: &ToolDefinition,
         state: Option<&Value>,
     ) -> Verdict {
-        let verdict = self.judge(call.clone(), presented, definition, &self.pins(), state);
+        let ways = self.ways(errand);
+        let verdict = self.judge(call.clone(), presented, definition, ways, state);
         let may_change = match &verdict {
-            Verdict::Ask(_) => true,
-            Verdict::Forward(_) => self.reviewed().read.elapsed() > FRESH,
-            Verdict::Explain(_) | Verdict::Refuse(_) => false,
+            Verdict::Forward(permitted) => match permitted.permit() {
+                Permit::Class(Class::ReadOnly) => self.reviewed().read.elapsed() > FRESH,
+                // A mode that was lowered a moment ago, by whomever, holds for the next write.
+                Permit::Class(Class::SafeWrite | Class::Dangerous)
+                | Permit::Rule(_)
+                | Permit::Preview(_)
+                | Permit::Intent(_) => true,
+            },
+            Verdict::Ask(_)
+            | Verdict::AskWithPreview(..)
+            | Verdict::Explain(_)
+            | Verdict::Preview(_)
+            | Verdict::Unneeded(_)
+            | Verdict::Refuse(_) => true,
         };
         let verdict = if may_change && self.reload_pins().await.unwrap_or(false) {
-            self.judge(call, presented, definition, &self.pins(), state)
+            self.judge(call, presented, definition, ways, state)
         } else {
             verdict
         };
@@ -76,20 +96,56 @@ impl Gate {
         call: ToolCall,
         presented: &Presented,
         definition: &ToolDefinition,
-        pins: &Pins,
+        ways: ClientWays,
         state: Option<&Value>,
     ) -> Verdict {
+        let (pins, regimes) = self.known();
+        let regime = regimes.of(&call.binding.caller);
         let facts = Facts {
             definition,
             trust: self.server.trust,
             known: pins.known(&definition.name),
-            mode: None,
+            regime: &regime,
+            ways,
             switch: self.setting.switch,
             reach: self.setting.reach,
             state,
             now: self.ledger.now(),
         };
         self.policy().decide(call, presented, &facts)
+    }
+
+    /// What the policy says of a caller that sets its own mode.
+    pub(super) async fn decide_mode(
+        &self,
+        errand: &Errand,
+        call: ToolCall,
+        presented: &Presented,
+        definition: &ToolDefinition,
+    ) -> Result<Verdict, LedgerError> {
+        self.reload_pins().await?;
+        let (_, regimes) = self.known();
+        let regime = regimes.of(&call.binding.caller);
+        let facts = Facts {
+            definition,
+            trust: self.server.trust,
+            known: Known::FirstUse,
+            regime: &regime,
+            ways: self.ways(errand),
+            switch: self.setting.switch,
+            reach: self.setting.reach,
+            state: None,
+            now: self.ledger.now(),
+        };
+        Ok(self.policy().decide_mode(call, presented, &facts))
+    }
+
+    /// What the client of a call can do for the human behind it, as far as it declared and was seen.
+    pub(super) fn ways(&self, errand: &Errand) -> ClientWays {
+        let forms = errand.person.as_ref().is_some_and(|person| {
+            person.party.can_elicit(Elicitation::Form) && self.setting.manners.may_be_asked(&errand.caller)
+        });
+        ClientWays { forms }
     }
 
     /// The tool as the server last described it; asks the server where that is not known.
@@ -191,6 +247,9 @@ impl Gate {
     /// # Errors
     /// When that cannot be found out.
     pub(crate) async fn ground(&self, way: &Upstream, question: &Question) -> Result<Ground, Refusal> {
+        if question.binding.method == SET_MODE {
+            return Ok(Ground::Holds);
+        }
         let Some(definition) =
             self.definition_now(way, &question.binding.tool).await.map_err(|_| unreadable_list())?
         else {
@@ -199,11 +258,17 @@ impl Gate {
         let state = self.state_for(way, &question.binding).await.map_err(|NoState| no_state())?;
         let mut binding = question.binding.clone();
         binding.definition = definition.digest;
-        let call = ToolCall { binding };
-        Ok(match self.judge(call, &Presented::default(), &definition, &self.pins(), state.as_ref()) {
-            Verdict::Ask(now_asked) => question.ground_under(&now_asked),
-            Verdict::Forward(_) => Ground::Holds,
-            Verdict::Explain(_) | Verdict::Refuse(_) => Ground::PolicyStricter,
+        binding.preview = None;
+        // The yes was to a call in this mode, whatever mode the caller is in by now.
+        let presented = Presented { mode: Some(binding.mode), ..Presented::default() };
+        let ways = ClientWays { forms: question.channel == Channel::Elicitation };
+        let verdict = self.judge(ToolCall { binding }, &presented, &definition, ways, state.as_ref());
+        Ok(match self.previewed(way, verdict).await? {
+            Verdict::Ask(now_asked) | Verdict::AskWithPreview(now_asked, _) => {
+                question.ground_under(&now_asked)
+            }
+            Verdict::Forward(_) | Verdict::Unneeded(_) => Ground::Holds,
+            Verdict::Explain(_) | Verdict::Preview(_) | Verdict::Refuse(_) => Ground::PolicyStricter,
         })
     }
 
@@ -232,12 +297,19 @@ impl Gate {
         self.pins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the pins again, and says whether they changed.
+    /// What is pinned, and what humans have set for callers.
+    fn known(&self) -> (Arc<Pins>, Arc<Regimes>) {
+        let reviewed = self.reviewed();
+        (Arc::clone(&reviewed.pins), Arc::clone(&reviewed.regimes))
+    }
+
+    /// Reads what humans said of tools and callers again, and says whether that changed.
     pub(super) async fn reload_pins(&self) -> Result<bool, LedgerError> {
-        let fresh = self.ledger.pins(&self.server.name).await?;
+        let (pins, regimes) = tokio::try_join!(self.ledger.pins(&self.server.name), self.ledger.regimes())?;
         let mut reviewed = self.reviewed();
-        let changed = *reviewed.pins != fresh;
-        reviewed.pins = Arc::new(fresh);
+        let changed = *reviewed.pins != pins || *reviewed.regimes != regimes;
+        reviewed.pins = Arc::new(pins);
+        reviewed.regimes = Arc::new(regimes);
         reviewed.read = Instant::now();
         Ok(changed)
     }

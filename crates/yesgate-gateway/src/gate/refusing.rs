@@ -6,11 +6,13 @@ use yesgate_core::call::CallRequest;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::ToolName;
 use yesgate_core::refusal::{Refusal, Why};
+use yesgate_core::verdict::Explanation;
 use yesgate_ledger::LedgerError;
 
 use super::Gate;
+use super::preview::object;
 use crate::errand::Errand;
-use crate::reply::Reply;
+use crate::reply::{IsError, Reply};
 
 impl Gate {
     /// A refusal as this policy puts it on the wire.
@@ -57,6 +59,19 @@ pub(crate) fn forgotten(errand: &Errand) -> Reply {
     errand.begun.forget();
     let words = "The server has forgotten the session. Nothing ran, and no yes is spent. Try again.";
     Reply::error(-32603, words, Some(json!({"outcome": "not_sent", "retryable": true})))
+}
+
+/// H9: the call would change nothing, so it is answered at once.
+pub(super) fn unneeded(explanation: &Explanation) -> Reply {
+    let summary = explanation.summary.as_str();
+    let payload = json!({
+        "ok": true,
+        "status": "unchanged",
+        "changed": false,
+        "summary": summary,
+        "message": format!("This would change nothing: {summary}. So nobody was asked, and nothing ran."),
+    });
+    Reply::tool_result(object(payload), IsError::No)
 }
 
 /// Whether a gated call has only parts that a human is shown and a yes is bound to.

@@ -47,9 +47,14 @@ impl Hub {
                         tools.extend(prefixed(&server.spec.prefix, &offered));
                     }
                 }
-                let asks = self.servers().first().is_some_and(|server| server.gate.policy().asks());
-                if gated && asks {
-                    tools.extend(OwnTool::definitions().iter().map(|tool| raw(tool.to_string())));
+                let policy = self.servers().first().map(|server| server.gate.policy());
+                if let Some(policy) = policy.filter(|policy| gated && policy.asks()) {
+                    for server in self.servers().iter() {
+                        let chosen = OwnTool::chosen(&policy, server.gate.name());
+                        let chosen = chosen.iter().map(|tool| raw(tool.to_string()));
+                        tools.extend(chosen.filter_map(|tool| prefixed(&server.spec.prefix, &tool)));
+                    }
+                    tools.extend(OwnTool::everywhere(&policy).iter().map(|tool| raw(tool.to_string())));
                 }
                 whole_list(ask, "tools", &tools)
             }
@@ -217,7 +222,8 @@ fn read_page(server: &Server, link: &Link, answer: &Answer) -> Option<Box<RawVal
         let all = book.all();
         let gated = all.iter().any(|tool| offer_of(tool) != Offer::Plain);
         if gated && server.gate.policy().asks() {
-            whole = rewrite_list(&whole, |_| Offer::Plain, Some(&OwnTool::definitions())).unwrap_or(whole);
+            let own = OwnTool::definitions(&server.gate.policy(), server.gate.name());
+            whole = rewrite_list(&whole, |_| Offer::Plain, Some(&own)).unwrap_or(whole);
             changed = true;
         }
     }

@@ -179,6 +179,8 @@ label!(
         ContentChanged = "content_changed",
         /// Nobody could read all of it.
         TooLargeToReview = "too_large_to_review",
+        /// A human froze the client.
+        ClientFrozen = "client_frozen",
         /// The ledger cannot be used.
         ConsentUnavailable = "consent_unavailable",
     }
@@ -204,8 +206,8 @@ impl From<&Verdict> for Judged {
     fn from(verdict: &Verdict) -> Self {
         match verdict {
             Verdict::Forward(_) => Self::Forwarded,
-            Verdict::Ask(_) => Self::Asked,
-            Verdict::Explain(_) => Self::Explained,
+            Verdict::Ask(_) | Verdict::AskWithPreview(..) => Self::Asked,
+            Verdict::Explain(_) | Verdict::Preview(_) | Verdict::Unneeded(_) => Self::Explained,
             Verdict::Refuse(_) => Self::Refused,
         }
     }
@@ -216,10 +218,11 @@ impl From<&Why> for RefusalCode {
         match why {
             Why::TokenInvalid | Why::NoSuchIntent => Self::TokenInvalid,
             Why::TokenExpired => Self::TokenExpired,
-            Why::TokenMismatch { .. } => Self::TokenMismatch,
+            Why::TokenMismatch { .. } | Why::NothingTyped | Why::WrongText { .. } => Self::TokenMismatch,
             Why::DryRunPreview { .. } => Self::DryRunPreview,
             Why::ModeForbids { .. } | Why::ModeRaise { .. } => Self::ModeForbids,
-            Why::PolicyDenied { .. } | Why::PolicyChanged => Self::PolicyDenied,
+            Why::PolicyDenied { .. } | Why::PolicyChanged | Why::Stopped { .. } => Self::PolicyDenied,
+            Why::ClientFrozen { .. } => Self::ClientFrozen,
             Why::Denied { .. } => Self::Denied,
             Why::Expired => Self::Expired,
             Why::Superseded => Self::Superseded,

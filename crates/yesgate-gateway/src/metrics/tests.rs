@@ -203,6 +203,10 @@ fn a_refusal_is_counted_under_the_code_that_the_agent_gets() {
         Why::PolicyChanged,
         Why::ContentChanged,
         Why::TooLargeToReview { bytes: 1 },
+        Why::NothingTyped,
+        Why::WrongText { left: 1 },
+        Why::ClientFrozen { reason: "…".into() },
+        Why::Stopped { reason: "…".into() },
         Why::ConsentUnavailable { reason: "…" },
     ];
     for why in &all {

@@ -39,7 +39,7 @@ impl ListedPage {
         };
         let offered = rewrite_list(&self.result, offer_of, None);
         if self.last && self.gated_tool_seen.load(Ordering::Relaxed) && self.gate.policy().asks() {
-            let own = OwnTool::definitions();
+            let own = OwnTool::definitions(&self.gate.policy(), self.gate.name());
             return rewrite_list(offered.as_deref().unwrap_or(&self.result), |_| Offer::Plain, Some(&own));
         }
         offered

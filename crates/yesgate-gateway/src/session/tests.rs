@@ -73,6 +73,7 @@ impl Scene {
             naming: Naming::BySelf,
             patience: Patience::default(),
             metrics: Metrics::new(),
+            manners: Arc::default(),
         };
         let (policy, dice) = (Arc::new(Policy::default()), Arc::new(Dice::default()));
         let gate = Arc::new(Gate::new(server, policy, ledger, setting, dice, None).await.unwrap());

@@ -26,6 +26,7 @@ pub(super) fn load(connection: &Connection, target: &Target, now: Timestamp) -> 
             let matters = "slot = ?1 AND matters_until > ?2 ORDER BY number";
             select(connection, matters, params![slot.0.as_bytes(), nanoseconds(now)])
         }
+        Target::Open => select(connection, "state IN ('pending', 'approved')", []),
         Target::Due => {
             let due = "number IN (SELECT number FROM intent WHERE state = 'pending' AND decide_by <= ?1
                        UNION ALL SELECT number FROM intent WHERE state = 'approved' AND run_by <= ?1) LIMIT ?2";

@@ -46,7 +46,7 @@ fn is_foreign(connection: &Connection, version: i64) -> Result<bool, Fault> {
 const APPLICATION_ID: i64 = 0x5945_5347;
 
 /// The n-th one makes schema n + 1 of schema n. Never change one that was released.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     // Times are nanoseconds since 1970. The columns of `intent` are there to be searched; the body
     // is the intent. `matters_until` says how long an intent is part of its slot.
     "CREATE TABLE intent (
@@ -132,5 +132,12 @@ const MIGRATIONS: [&str; 2] = [
      CREATE TABLE kept (
          name   TEXT PRIMARY KEY,
          sealed BLOB NOT NULL
+     ) STRICT, WITHOUT ROWID;",
+    // The last word of humans about a caller, or about all of them.
+    "CREATE TABLE regime (
+         kind  TEXT NOT NULL,
+         name  TEXT NOT NULL,
+         words TEXT NOT NULL,
+         PRIMARY KEY (kind, name)
      ) STRICT, WITHOUT ROWID;",
 ];

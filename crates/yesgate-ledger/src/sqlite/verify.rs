@@ -13,7 +13,7 @@ use yesgate_core::policy::Pin;
 
 use super::fault::Fault as StoreFault;
 use super::rows::{self, Head, Loaded};
-use super::{keys, queries};
+use super::{keys, queries, regime};
 use crate::report::{Fault, VerifyReport};
 use crate::told::Told;
 
@@ -26,6 +26,9 @@ pub(super) fn verify(connection: &Connection) -> Result<VerifyReport, StoreFault
     trail.compare_intents(&snapshot, &mut report)?;
     trail.compare_pins(&snapshot, &mut report)?;
     trail.compare_keys(&snapshot, &mut report)?;
+    if trail.regime != regime::all_words(&snapshot)? {
+        report.find(Fault::RegimeDiffers);
+    }
     snapshot.finish()?;
     Ok(report)
 }
@@ -37,6 +40,7 @@ struct Trail {
     in_use: BTreeSet<ServerName>,
     pins: BTreeMap<(ServerName, ToolName), Pin>,
     keys: BTreeMap<KeyId, Key>,
+    regime: BTreeMap<regime::Key, String>,
 }
 
 /// The part of a key that its audit rows determine.
@@ -102,6 +106,11 @@ impl Trail {
             }
             return;
         }
+        match regime::told_by(&entry.event) {
+            Some((key, Some(words))) => drop(self.regime.insert(key, words)),
+            Some((key, None)) => drop(self.regime.remove(&key)),
+            None => {}
+        }
         match entry.event {
             AuditEvent::FirstUse { server } => drop(self.in_use.insert(server)),
             AuditEvent::Pinned { server, tool, definition, class, .. } => {
@@ -129,6 +138,12 @@ impl Trail {
             | AuditEvent::CallerLeft
             | AuditEvent::HandedOver
             | AuditEvent::LateAnswer { .. }
+            | AuditEvent::WrongText { .. }
+            | AuditEvent::ModeSet { .. }
+            | AuditEvent::Frozen { .. }
+            | AuditEvent::Thawed { .. }
+            | AuditEvent::Stopped { .. }
+            | AuditEvent::WentOn { .. }
             | AuditEvent::Refused { .. } => {}
         }
     }

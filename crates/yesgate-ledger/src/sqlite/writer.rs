@@ -12,13 +12,13 @@ use tokio::sync::mpsc;
 use yesgate_core::audit::{AuditEntry, AuditEvent, chain};
 use yesgate_core::class::Class;
 use yesgate_core::clock::Clock;
-use yesgate_core::intent::{Intent, SlotKey};
+use yesgate_core::intent::{Intent, SlotKey, State};
 use yesgate_core::json::CanonicalJson;
 
 use super::ReadJob;
 use super::fault::Fault;
 use super::rows::{self, Head, Loaded};
-use super::{keys, queries};
+use super::{keys, queries, regime};
 use crate::change::{Change, Found, Target};
 use crate::changes::Bell;
 use crate::error::LedgerError;
@@ -214,6 +214,7 @@ impl Batch<'_> {
             | Target::Token(_)
             | Target::Slot(_)
             | Target::Due
+            | Target::Open
             | Target::RunningOf(_) => Ok(found),
         }
     }
@@ -229,11 +230,25 @@ impl Batch<'_> {
         {
             return Err(LedgerError::Unexplained(intent.id().clone()).into());
         }
+        if intent.state() == State::Running
+            && before.is_some_and(|before| before.intent.state() != State::Running)
+        {
+            self.refuse_if_held_back(&intent)?;
+        }
         match before {
             Some(before) => rows::update(self.connection, before, &intent, self.now)?,
             None => rows::insert(self.connection, &intent, self.now)?,
         }
         entries.iter().try_for_each(|entry| self.append(entry))
+    }
+
+    /// Whatever was decided before, nothing of a frozen caller is let go, and nothing at all once everything is
+    /// stopped.
+    fn refuse_if_held_back(&self, intent: &Intent) -> Result<(), Fault> {
+        if regime::is_held_back(self.connection, &intent.question().binding.caller)? {
+            return Err(LedgerError::HeldBack.into());
+        }
+        Ok(())
     }
 
     /// Writes the next row of the audit trail.
@@ -281,6 +296,14 @@ impl Batch<'_> {
                 Ok(())
             }
             AuditEvent::KeyRevoked { id, .. } => keys::revoke(self.connection, id, self.now),
+            AuditEvent::ModeSet { .. }
+            | AuditEvent::Frozen { .. }
+            | AuditEvent::Thawed { .. }
+            | AuditEvent::Stopped { .. }
+            | AuditEvent::WentOn { .. } => match regime::told_by(event) {
+                Some((key, words)) => regime::keep(self.connection, &key, words.as_deref()),
+                None => Ok(()),
+            },
             // The key was stored with its hash, which the row does not have.
             AuditEvent::KeyAdded { .. }
             | AuditEvent::Opened { .. }
@@ -298,6 +321,7 @@ impl Batch<'_> {
             | AuditEvent::CallerLeft
             | AuditEvent::HandedOver
             | AuditEvent::LateAnswer { .. }
+            | AuditEvent::WrongText { .. }
             | AuditEvent::Refused { .. } => Ok(()),
         }
     }
@@ -331,6 +355,7 @@ fn belongs(intent: &Intent, before: Option<&Loaded>, target: &Target) -> bool {
             | Target::Intent(_)
             | Target::Token(_)
             | Target::Due
+            | Target::Open
             | Target::RunningOf(_)
             | Target::Server(..)
             | Target::Keys,

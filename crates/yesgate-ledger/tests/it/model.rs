@@ -15,7 +15,7 @@ use yesgate_core::verdict::Standing;
 use yesgate_ledger::{Filter, Ledger};
 
 use crate::support::{
-    TestClock, ask, binding, human, id, in_memory, present, question, redeem, runner, token,
+    TestClock, ask, binding, human, id, in_memory, present, question, redeem, relayed, runner, token,
 };
 
 /// One thing that somebody does. Calls, intents and tokens are picked by number.
@@ -141,7 +141,7 @@ impl Story {
             Step::ApproveTool(pick) => {
                 let boot = self.ledger.boot().clone();
                 let claim = move |intent: &mut Intent, now| {
-                    (intent.digest(), intent.claim_by_approve_tool(&runner(&boot), now))
+                    (intent.digest(), intent.claim_for(&relayed(), &runner(&boot), now))
                 };
                 if let Some((_, (digest, Claim::Run(permitted)))) = self.change(pick, claim).await {
                     self.ran(&permitted, Some(digest));

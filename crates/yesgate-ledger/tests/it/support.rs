@@ -154,6 +154,8 @@ pub(crate) fn question(tool: &str, arguments: &Value) -> Question {
         confirm: ConfirmType::Simple,
         channel: Channel::Chat,
         least: Assurance::Relayed,
+        typed: None,
+        preview: None,
         next: serde_json::Map::new(),
         spend: None,
         standing: None,
@@ -171,7 +173,17 @@ pub(crate) fn runner(boot: &BootId) -> Runner<'_> {
 }
 
 pub(crate) fn human() -> Approver {
-    Approver { name: "ada at the command line".into(), surface: Surface::Human, assurance: Assurance::Local }
+    Approver {
+        name: "ada at the command line".into(),
+        surface: Surface::Human,
+        assurance: Assurance::Local,
+        typed: None,
+    }
+}
+
+/// A yes that the agent brings.
+pub(crate) fn relayed() -> Approver {
+    Approver { surface: Surface::Agent, assurance: Assurance::Relayed, ..human() }
 }
 
 pub(crate) async fn ask(ledger: &Ledger, seed: u32, question: Question) -> Result<Asked, LedgerError> {
@@ -211,7 +223,7 @@ pub(crate) async fn present(ledger: &Ledger, token: &ConfirmToken, call: Binding
     let boot = ledger.boot().clone();
     ledger
         .update_by_token(&token.hash(), move |intent, now| {
-            intent.claim_with_token(&call, &runner(&boot), now)
+            intent.claim_with_token(&call, None, &runner(&boot), now)
         })
         .await
         .unwrap()

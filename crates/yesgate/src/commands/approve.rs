@@ -8,6 +8,7 @@ use tokio::time::{Instant, timeout_at};
 use yesgate_core::assurance::Assurance;
 use yesgate_core::intent::{Approver, Intent, State, Surface};
 use yesgate_core::refusal::Why;
+use yesgate_core::render::Sanitized;
 use yesgate_ledger::Ledger;
 
 use super::questions::{Found, describe, find, print};
@@ -30,13 +31,17 @@ pub(super) async fn approve(settings: &Settings, args: &ApproveArgs, as_json: bo
     if args.code.as_ref().is_some_and(|code| *code != intent.digest().match_code()) {
         return Ok(output::refusal(&Why::ContentChanged.into()));
     }
-    if !args.yes && !confirmed(&intent)? {
+    let typed = match args.yes {
+        true => Some(args.typed.clone()),
+        false => confirmed(&intent)?,
+    };
+    let Some(typed) = typed else {
         output::line("Not approved. The question stays open; `yesgate deny` says no.");
         return Ok(Done::Refused);
-    }
+    };
     // The yes is to what was shown, whatever the question has become meanwhile.
     let seen = intent.digest();
-    let by = approver();
+    let by = Approver { typed, ..approver() };
     let assurance = by.assurance;
     let answered = ledger.update(intent.id(), move |intent, now| intent.approve(&by, seen, now)).await?;
     match answered {
@@ -72,8 +77,9 @@ pub(super) async fn approve(settings: &Settings, args: &ApproveArgs, as_json: bo
     Ok(Done::Ok)
 }
 
-/// Shows the question and asks. Only a terminal is asked; its end, or anything but `y`, is no yes.
-fn confirmed(intent: &Intent) -> anyhow::Result<bool> {
+/// Shows the question and asks. Only a terminal is asked; its end, or anything but `y`, is no yes. Where
+/// something must be typed, that is the yes; it comes along.
+fn confirmed(intent: &Intent) -> anyhow::Result<Option<Option<String>>> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         let hint = "look at it with `yesgate show`, then use `yesgate approve ID --yes --code CODE`";
@@ -81,14 +87,21 @@ fn confirmed(intent: &Intent) -> anyhow::Result<bool> {
     }
     print(intent);
     output::line("");
-    eprint!("Run exactly this, once? [y/N] ");
+    match intent.text_to_type() {
+        Some(text) => eprint!("To run exactly this, once, type {}: ", Sanitized::quoted(text)),
+        None => eprint!("Run exactly this, once? [y/N] "),
+    }
     std::io::stderr().flush()?;
     // What was typed before the question was shown is no answer to it.
     rustix::termios::tcflush(&stdin, rustix::termios::QueueSelector::IFlush)
         .context("the terminal cannot be read")?;
     let mut answer = String::new();
     stdin.lock().read_line(&mut answer)?;
-    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
+    let answer = answer.trim_end_matches(['\n', '\r']);
+    Ok(match intent.text_to_type() {
+        Some(_) => Some(answer.to_owned()).filter(|typed| !typed.is_empty()).map(Some),
+        None => ["y", "yes"].contains(&answer.trim().to_lowercase().as_str()).then_some(None),
+    })
 }
 
 /// Who answers here. Whoever can write this ledger could also pretend to be another account, so it is
@@ -99,6 +112,7 @@ fn approver() -> Approver {
         name: format!("account {uid} at the command line"),
         surface: Surface::Human,
         assurance: Assurance::Local,
+        typed: None,
     }
 }
 

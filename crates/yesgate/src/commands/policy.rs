@@ -8,7 +8,8 @@ use yesgate_core::digest::{Binding, ServerIdentity};
 use yesgate_core::id::{ServerName, ToolName};
 use yesgate_core::json::{CanonicalJson, Limits, parse_strict};
 use yesgate_core::mode::Mode;
-use yesgate_core::policy::Facts;
+use yesgate_core::policy::{ClientWays, Facts};
+use yesgate_core::regime::Regime;
 use yesgate_core::switch::OperatorSwitch;
 
 use super::tools::matrix;
@@ -115,7 +116,8 @@ async fn explain(settings: &Settings, args: &ExplainArgs, as_json: bool) -> anyh
         definition: &definition,
         trust: trust(&settings.config, &server, untrusted),
         known: pins.known(&tool),
-        mode,
+        regime: &Regime { mode, ..Regime::default() },
+        ways: ClientWays::default(),
         switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
         reach: REACH,
         state: state.as_ref(),

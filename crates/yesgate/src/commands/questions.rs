@@ -141,6 +141,9 @@ pub(super) fn print(intent: &Intent) {
         row("because", reason);
     }
     row("needs", &format_args!("a yes at level `{}` or better", question.least));
+    if let Some(text) = intent.text_to_type() {
+        row("by typing", &Sanitized::quoted(text));
+    }
     row("asked at", &intent.opened_at());
     if intent.state() == State::Pending {
         row("decide by", &intent.decide_by());
@@ -153,6 +156,11 @@ pub(super) fn print(intent: &Intent) {
         if let Some(reason) = &decision.reason {
             row("reason", &Sanitized::line(reason));
         }
+    }
+    if let Some(preview) = &question.preview {
+        output::line("");
+        output::line("Preview, to which the yes is bound:");
+        preview.iter().for_each(|line| output::line(format_args!("  {line}")));
     }
     output::line("");
     output::line(format_args!(

@@ -105,6 +105,7 @@ async fn ask(server: ServerName, command: &[OsString]) -> anyhow::Result<Seen> {
 /// One tool of the matrix.
 #[derive(Debug)]
 pub(super) struct Row {
+    confirm: ConfirmType,
     pub(super) definition: ToolDefinition,
     pub(super) classified: Classified,
     pub(super) standing: Standing,
@@ -166,7 +167,8 @@ pub(super) async fn matrix(settings: &Settings, ledger: &Ledger, seen: &Seen) ->
         let classified = policy.classify(&seen.server, &definition, trust, known);
         let cell = |mode| policy.consequence(&seen.server, &definition, trust, classified.class, mode);
         let cells = [cell(Mode::Ask), cell(Mode::Plan), cell(Mode::Execute)];
-        Row { cells, classified, standing, definition }
+        let confirm = policy.confirm(&seen.server, &definition.name);
+        Row { cells, confirm, classified, standing, definition }
     });
     Ok(rows.collect())
 }
@@ -177,7 +179,11 @@ impl Row {
         let [_, _, execute] = &self.cells;
         match execute {
             Consequence::Asks | Consequence::TwoKeys => true,
-            Consequence::Runs | Consequence::Explained | Consequence::Refused | Consequence::Depends => false,
+            Consequence::Runs
+            | Consequence::Explained
+            | Consequence::Previewed
+            | Consequence::Refused
+            | Consequence::Depends => false,
         }
     }
 
@@ -192,11 +198,13 @@ impl Row {
     }
 
     /// How a human confirms it in execute mode.
-    const fn confirm(&self) -> &'static str {
+    const fn confirmed(&self) -> &'static str {
         let [_, _, execute] = &self.cells;
         match execute {
-            Consequence::Runs | Consequence::Refused | Consequence::Explained => ConfirmType::None.as_str(),
-            Consequence::Asks | Consequence::Depends => ConfirmType::Simple.as_str(),
+            Consequence::Runs | Consequence::Refused | Consequence::Explained | Consequence::Previewed => {
+                ConfirmType::None.as_str()
+            }
+            Consequence::Asks | Consequence::Depends => self.confirm.as_str(),
             Consequence::TwoKeys => "two keys",
         }
     }
@@ -214,7 +222,7 @@ impl Row {
             "class": self.classified.class,
             "source": self.classified.source.to_string(),
             "standing": self.standing.as_str(),
-            "confirm": self.confirm(),
+            "confirm": self.confirmed(),
             "ask": ask.as_str(),
             "plan": plan.as_str(),
             "execute": execute.as_str(),
@@ -235,7 +243,7 @@ fn print(server: &ServerName, rows: &[Row]) {
                 format!("{} {}", if row.standing.waits() { "!" } else { " " }, row.definition.name),
                 row.classified.class.to_string(),
                 Sanitized::line(&row.classified.source.to_string()).to_string(),
-                row.confirm().to_owned(),
+                row.confirmed().to_owned(),
                 ask.as_str().into(),
                 plan.as_str().into(),
                 execute.as_str().into(),

@@ -48,6 +48,7 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         naming: Naming::BySelf,
         patience: Patience::default(),
         metrics: Metrics::new(),
+        manners: Arc::default(),
     };
     let observer = Arc::new(Writer::new(&settings.home, &server.name, &args.command, args.untrusted));
     let policy = Arc::new(settings.config.policy.clone());

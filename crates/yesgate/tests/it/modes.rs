@@ -23,7 +23,7 @@ fn in_ask_mode_a_write_is_explained_and_refused() {
             );
             let message = payload["message"].as_str().unwrap();
             assert!(message.contains("delete_note") && message.contains("Nothing ran"), "{message}");
-            assert!(message.contains("mode = \"execute\""), "the one next step: {message}");
+            assert!(message.contains("`yesgate_set_mode` to `execute`"), "the one next step: {message}");
         }
         assert!(stage.pending().is_empty(), "nobody is asked");
         host.assert_only_json_rpc();
@@ -44,15 +44,20 @@ fn in_plan_mode_nothing_is_written() {
     assert!(stage.upstream_calls().is_empty());
 }
 
-/// M2, M6: a call may lower its own mode, never raise it; what is no mode is an error.
+/// M2, M6: a call may lower its own mode; raising it is a question; what is no mode is an error.
 #[test]
-fn a_call_may_lower_its_mode_and_never_raise_it() {
-    let stage = stage().config("mode = \"plan\"\n");
+fn a_call_may_lower_its_mode_and_a_human_is_asked_to_raise_it() {
+    let stage = stage().config("mode = \"ask\"\n");
     let mut host = legacy(&stage);
     let raised = host.call("delete_note", json!({"id": "a", "__mode": "execute"}));
-    assert_eq!(refusal(&raised), "mode_forbids");
-    assert_eq!(structured(&raised)["details"]["wished"], "execute");
-    assert_eq!(refusal(&host.call("read_note", json!({"id": "a", "__mode": "execute"}))), "mode_forbids");
+    assert_eq!(structured(&raised)["reason"], "it raises the mode from ask to execute");
+    assert_eq!(structured(&raised)["status"], "confirmation_required");
+    let planned = host.call("delete_note", json!({"id": "a", "__mode": "plan"}));
+    assert_eq!(
+        (refusal(&planned), &structured(&planned)["details"]["wished"]),
+        ("mode_forbids", &json!("plan"))
+    );
+    assert_eq!(text(&host.call("read_note", json!({"id": "a", "__mode": "execute"}))), "the first note");
     let lowered = host.call("delete_note", json!({"id": "a", "__mode": "ask"}));
     assert_eq!(structured(&lowered)["details"]["mode"], "ask");
     for nonsense in [json!("EXECUTE"), json!("root"), json!(1), json!(null)] {
@@ -60,5 +65,5 @@ fn a_call_may_lower_its_mode_and_never_raise_it() {
         assert_eq!(error_code(&answer), -32602, "{answer:#}");
     }
     assert!(host.close().success());
-    assert!(stage.upstream_calls().is_empty());
+    assert_eq!(stage.check_history().gated, 0);
 }

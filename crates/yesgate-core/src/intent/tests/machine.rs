@@ -99,10 +99,10 @@ proptest! {
                 }
                 Step::Token { which, params } => pick(which).map(|index| {
                     let binding = asked(params).binding;
-                    slot.intents_mut()[index].claim_with_token(&binding, &runner(&boot, Awaited::Yes), t(now))
+                    slot.intents_mut()[index].claim_with_token(&binding, None, &runner(&boot, Awaited::Yes), t(now))
                 }),
                 Step::ApproveTool { which } => pick(which).map(|index| {
-                    slot.intents_mut()[index].claim_by_approve_tool(&runner(&boot, Awaited::Yes), t(now))
+                    slot.intents_mut()[index].claim_for(&human(Assurance::Relayed), &runner(&boot, Awaited::Yes), t(now))
                 }),
                 Step::Release { which } => {
                     pick(which).map(|index| slot.intents_mut()[index].claim(&runner(&boot, Awaited::No), t(now)))

@@ -36,9 +36,9 @@ fn an_unknown_key_is_an_error_that_names_the_nearest() {
     yesgate.toml:1:1: unknown key `profil`
         hint: did you mean `profile`?
     yesgate.toml:3:3: unknown key `chanel`
-        hint: one of `profile`, `mode`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `times`, `serve`, `telemetry`, `servers` or `rules`
+        hint: did you mean `channel`?
     yesgate.toml:1:1: unknown key `zzz`
-        hint: one of `profile`, `mode`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `times`, `serve`, `telemetry`, `servers` or `rules`
+        hint: one of `profile`, `mode`, `channel`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `own_tools`, `times`, `serve`, `telemetry`, `servers` or `rules`
     yesgate.toml:2:1: unknown key `tokens`
         hint: did you mean `token`?
     yesgate.toml:3:1: unknown key `trust`
@@ -172,10 +172,9 @@ fn what_a_rule_cannot_mean_is_an_error() {
         "[[rules]]\ntool = \"*\"\nconfirm = \"type\"",
         "[[rules]]\ntool = \"*\"\nconfirm = \"typed\"",
         "[[rules]]\ntool = \"*\"\nconfirm = \"simple\"\nthen = \"run\"",
-        "[[rules]]\ntool = \"*\"\nchannel = \"web\"",
-        "[[rules]]\ntool = \"*\"\nchannel = [\"chat\", \"elicitation\"]",
+        "[[rules]]\ntool = \"*\"\nchannel = \"mail\"",
+        "[[rules]]\ntool = \"*\"\nchannel = [\"chat\", \"sms\"]",
         "[[rules]]\ntool = \"*\"\nchannel = []",
-        "[[rules]]\ntool = \"*\"\nchannel = [\"auto\"]",
         "[[rules]]\ntool = \"*\"\nthen = \"reject\"\nchannel = \"chat\"",
         "[[rules]]\ntool = \"*\"\nthen = \"run\"\nassurance = \"local\"",
         "[[rules]]\ntool = \"*\"\nname = \"\"",
@@ -195,17 +194,19 @@ fn what_a_rule_cannot_mean_is_an_error() {
     yesgate.toml:2:8: `my server/pay` names no tools: the server in front of the `/` can hold `A-Z a-z 0-9 _ . -` and `*`
     yesgate.toml:2:8: `wallet/pay now` names no tools: the tool behind the `/` can hold visible ASCII characters and `*`
     yesgate.toml:2:8: `wallet/**` names no tools: `**` says no more than `*`
-    yesgate.toml:3:11: `preview` is not available in this version
-    yesgate.toml:3:11: `type` is not available in this version
+    yesgate.toml:3:11: `confirm = "preview"` needs a `preview`
+        hint: write preview = { args = { dry_run = true } }, or name a tool or a text
+    yesgate.toml:3:11: `confirm = "type"` needs to know what to type
+        hint: write type = "args.name", the argument that holds the resource's name
     yesgate.toml:3:11: `typed` is not a value of `confirm`
-        hint: one of `none` or `simple`
+        hint: did you mean `type`?
     yesgate.toml:3:11: `confirm` and `then` contradict each other
-        hint: `none` goes with "run", `simple` with "ask"; one of the two keys is enough
-    yesgate.toml:3:11: `web` is not available in this version
-    yesgate.toml:3:20: `elicitation` is not available in this version
+        hint: `none` goes with "run", the others with "ask"; one of the two keys is enough
+    yesgate.toml:3:11: `mail` is not a value of `channel`
+        hint: one of `auto`, `chat`, `elicitation`, `web` or `out_of_band`
+    yesgate.toml:3:20: `sms` is not a value of `channel`
+        hint: one of `auto`, `chat`, `elicitation`, `web` or `out_of_band`
     yesgate.toml:3:11: `channel` is an empty list
-    yesgate.toml:3:12: `auto` is not a value of `channel`
-        hint: one of `chat` or `out_of_band`
     yesgate.toml:4:11: `channel` has no effect on a rule that rejects
     yesgate.toml:4:13: `assurance` has no effect on a rule that lets calls run
     yesgate.toml:3:8: `name` is empty

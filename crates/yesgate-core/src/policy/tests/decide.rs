@@ -120,21 +120,29 @@ fn a_class_can_hang_on_a_condition() {
     assert_eq!(classified.class, Class::Dangerous);
 }
 
-/// M2, M6: the call's own wish, else what was set, else the configuration; and never upwards.
+/// M2, M6: the call's own wish, else what was set, else the configuration; upwards only by a human's yes.
 #[test]
-fn a_mode_can_be_lowered_by_the_caller_and_never_raised() {
+fn a_mode_can_be_lowered_by_the_caller_and_is_raised_by_a_human_only() {
     let modes = policy("profile = \"modes\"");
     let refund = || call("shop/refund");
     assert_eq!(refund().says(&modes), "explained");
-    assert_eq!(refund().wishing(Mode::Execute).says(&modes), "refused (mode_forbids)");
+    let raising = refund().wishing(Mode::Execute);
+    assert_eq!(raising.says(&modes), "asks (chat, relayed)");
+    let reason = raising.question(&modes).reason.unwrap();
+    assert_eq!(reason.as_str(), "it raises the mode from ask to execute");
+    assert_eq!(call("shop/note").safe_write().says(&modes), "explained");
+    assert_eq!(call("shop/note").safe_write().wishing(Mode::Execute).says(&modes), "asks (chat, relayed)");
+    assert_eq!(refund().wishing(Mode::Plan).says(&modes), "refused (mode_forbids)");
     let mut raised = refund();
-    raised.mode = Some(Mode::Execute);
+    raised.regime.mode = Some(Mode::Execute);
     assert_eq!(raised.says(&modes), "asks (chat, relayed)");
     assert_eq!(raised.clone().wishing(Mode::Plan).says(&modes), "explained");
     assert_eq!(raised.wishing(Mode::Execute).says(&modes), "asks (chat, relayed)");
     let plan = policy("profile = \"modes\"\nmode = \"plan\"");
-    assert_eq!(refund().wishing(Mode::Execute).says(&plan), "refused (mode_forbids)");
-    assert_eq!(call("shop/list").read_only().wishing(Mode::Execute).says(&plan), "refused (mode_forbids)");
+    assert_eq!(refund().wishing(Mode::Execute).says(&plan), "asks (chat, relayed)");
+    assert_eq!(call("shop/list").read_only().wishing(Mode::Execute).says(&plan), "runs (read-only)");
+    let running = policy("profile = \"modes\"\n[[rules]]\ntool = \"shop/*\"\nthen = \"run\"");
+    assert_eq!(refund().wishing(Mode::Execute).says(&running), "asks (chat, relayed)");
 }
 
 /// The digest of a verdict holds the mode it was given in, whatever the caller of `decide` put there.
@@ -162,10 +170,7 @@ fn a_question_away_from_the_agent_needs_more_than_the_agents_word() {
     assert_eq!(scene.says(&either), "asks (out_of_band, local)");
     assert_eq!(scene.clone().wishing_channel(WishedChannel::Chat).says(&either), "asks (chat, relayed)");
     let strict = policy("profile = \"strict\"\nmode = \"execute\"");
-    assert_eq!(
-        scene.clone().wishing_channel(WishedChannel::Chat).says(&strict),
-        "asks (out_of_band, signed_in)"
-    );
+    assert_eq!(scene.clone().wishing_channel(WishedChannel::Chat).says(&strict), "asks (web, signed_in)");
 }
 
 /// X1: a rule names the least proof; what chat cannot reach is not asked in chat.
@@ -177,7 +182,7 @@ fn a_proof_that_chat_cannot_give_moves_the_question_away() {
         ))
     };
     let scene = call("shop/refund");
-    assert_eq!(scene.says(&needing("asserted")), "asks (chat, asserted)");
+    assert_eq!(scene.says(&needing("asserted")), "asks (chat, relayed)");
     assert_eq!(scene.says(&needing("relayed")), "asks (chat, relayed)");
     assert_eq!(scene.says(&needing("client")), "asks (out_of_band, local)");
     assert_eq!(scene.says(&needing("verified")), "asks (out_of_band, verified)");

@@ -237,7 +237,7 @@ fn explain_ends_as_decide_does() {
     insta::assert_snapshot!(last("", &call("a/list").read_only()), @"verdict  runs, by class read-only | decided  by the class; no rule matches");
     insta::assert_snapshot!(last("otherwise = \"reject\"", &pay), @"verdict  refused (policy_denied): The operator's policy does not allow this call: no rule allows it. Nothing ran. | decided  by `otherwise`; no rule matches");
     insta::assert_snapshot!(last("mode = \"ask\"", &pay), @"verdict  explained: pay(amount=1) on wallet | decided  by the class; no rule matches");
-    insta::assert_snapshot!(last("mode = \"ask\"", &pay.clone().wishing(Mode::Plan)), @"verdict  refused (mode_forbids): This caller is in ask mode and asked for plan mode. Nothing ran. Only a human can raise the mode, in yesgate.toml; call without `__mode` to stay in ask mode. | decided  by what stands before the rules");
+    insta::assert_snapshot!(last("mode = \"ask\"", &pay.clone().wishing(Mode::Plan)), @"verdict  refused (mode_forbids): This caller is in ask mode and asked for plan mode. Nothing ran. Raise the mode with `yesgate_set_mode` (a human is asked), or call without `__mode` to stay in ask mode. | decided  by the class; no rule matches");
     let two_keys = pay.keys(OperatorSwitch::Live, CallKey::Turned);
     insta::assert_snapshot!(last("profile = \"two-key\"", &two_keys), @"verdict  runs, by both keys | decided  by the two keys");
 }

@@ -37,7 +37,7 @@ fn the_matrix_of_class_mode_and_profile_is_as_published() {
             write!(table, "{name:<10}  {class:<10}").unwrap();
             for mode in Mode::ALL {
                 let mut scene = of_class(class);
-                scene.mode = Some(mode);
+                scene.regime.mode = Some(mode);
                 write!(table, "  {mode}: {:<24}", scene.says(&under(profile))).unwrap();
             }
             table = table.trim_end().to_owned() + "\n";
@@ -61,7 +61,7 @@ fn the_matrix_of_class_mode_and_profile_is_as_published() {
     modes       dangerous   ask: explained                 plan: explained                 execute: asks (chat, relayed)
     strict      read-only   ask: runs (read-only)          plan: runs (read-only)          execute: runs (read-only)
     strict      safe-write  ask: explained                 plan: explained                 execute: runs (safe-write)
-    strict      dangerous   ask: explained                 plan: explained                 execute: asks (out_of_band, signed_in)
+    strict      dangerous   ask: explained                 plan: explained                 execute: asks (web, signed_in)
     ");
 }
 
@@ -73,7 +73,7 @@ fn every_printed_cell_is_what_decide_does() {
         for class in Class::ALL {
             for mode in Mode::ALL {
                 let mut scene = of_class(class);
-                scene.mode = Some(mode);
+                scene.regime.mode = Some(mode);
                 let scene = scene.keys(OperatorSwitch::Live, CallKey::Turned);
                 let server = scene.server.parse().unwrap();
                 let cell = policy.consequence(&server, &scene.definition(), Trust::Full, class, mode);
@@ -81,6 +81,7 @@ fn every_printed_cell_is_what_decide_does() {
                     Consequence::Runs => "runs (",
                     Consequence::Asks => "asks (",
                     Consequence::Explained => "explained",
+                    Consequence::Previewed => "previewed",
                     Consequence::Refused => "refused (",
                     Consequence::TwoKeys => "runs (two keys)",
                     Consequence::Depends => panic!("nothing here depends on a call"),
@@ -92,7 +93,7 @@ fn every_printed_cell_is_what_decide_does() {
     }
 }
 
-/// The profiles of PRODUCT: mode, channel, least proof, times. Web and elicitation come later.
+/// The profiles of PRODUCT: mode, channel, least proof, times. For a client that can do nothing, and for one that shows forms.
 #[test]
 fn the_table_of_profiles_is_as_published() {
     let mut table = String::new();
@@ -100,27 +101,29 @@ fn the_table_of_profiles_is_as_published() {
         let policy = under(profile);
         let name = profile.map_or("no profile", Profile::as_str);
         let mut scene = of_class(Class::Dangerous).keys(OperatorSwitch::Live, CallKey::Turned);
-        scene.mode = Some(Mode::Execute);
+        scene.regime.mode = Some(Mode::Execute);
         let question = scene.question(&policy);
         let times = question.times;
         let seconds =
             [times.token, times.decide, times.run, policy.hold(), times.cool_off].map(|time| time.as_secs());
-        let (mode, channel, least) = (policy.mode(), question.channel.as_str(), question.least);
+        let forms = scene.keys(OperatorSwitch::Live, CallKey::Absent).with_forms().question(&policy);
+        let (mode, least) = (policy.mode(), question.least);
+        let channel = format!("{}/{}", question.channel.as_str(), forms.channel.as_str());
         let [token, decide, run, hold, cool_off] = seconds;
         writeln!(
             table,
-            "{name:<10}  {mode:<7}  {channel:<11}  {least:<9}  \
+            "{name:<10}  {mode:<7}  {channel:<23}  {least:<9}  \
              token {token:>3}  decide {decide:>4}  run {run}  hold {hold}  cool_off {cool_off}",
         )
         .unwrap();
     }
     insta::assert_snapshot!(table, @"
-    no profile  execute  chat         relayed    token  60  decide 1800  run 60  hold 45  cool_off 600
-    handshake   execute  chat         relayed    token  60  decide 1800  run 60  hold 45  cool_off 600
-    two-key     execute  chat         asserted   token  60  decide 1800  run 60  hold 45  cool_off 600
-    spend       execute  chat         relayed    token 600  decide  600  run 60  hold 45  cool_off 600
-    modes       ask      chat         relayed    token 300  decide  300  run 60  hold 45  cool_off 600
-    strict      ask      out_of_band  signed_in  token  60  decide 1800  run 60  hold 45  cool_off 600
+    no profile  execute  chat/elicitation         relayed    token  60  decide 1800  run 60  hold 45  cool_off 600
+    handshake   execute  chat/chat                relayed    token  60  decide 1800  run 60  hold 45  cool_off 600
+    two-key     execute  chat/elicitation         asserted   token  60  decide 1800  run 60  hold 45  cool_off 600
+    spend       execute  chat/elicitation         relayed    token 600  decide  600  run 60  hold 45  cool_off 600
+    modes       ask      chat/elicitation         relayed    token 300  decide  300  run 60  hold 45  cool_off 600
+    strict      ask      web/web                  signed_in  token  60  decide 1800  run 60  hold 45  cool_off 600
     ");
 }
 

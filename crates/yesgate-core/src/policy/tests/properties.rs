@@ -70,7 +70,7 @@ fn scene() -> impl Strategy<Value = Scene> {
             scene.presented.mode = mode;
             scene.presented.channel = channel;
             scene.trust = trust;
-            scene.mode = set;
+            scene.regime.mode = set;
             scene
         },
     )
@@ -124,11 +124,11 @@ proptest! {
                 policy.classify(&scene.server.parse().unwrap(), &scene.definition(), scene.trust, Known::FirstUse);
             match scene.under(policy) {
                 Verdict::Forward(_) => prop_assert!(classified.class < Class::Dangerous),
-                Verdict::Ask(question) => {
+                Verdict::Ask(question) | Verdict::AskWithPreview(question, _) => {
                     prop_assert!(question.least <= scene.reach);
                     prop_assert!(question.standing.is_none());
                 }
-                Verdict::Explain(_) | Verdict::Refuse(_) => {}
+                Verdict::Explain(_) | Verdict::Preview(_) | Verdict::Unneeded(_) | Verdict::Refuse(_) => {}
             }
         }
     }
@@ -140,8 +140,10 @@ proptest! {
             let explained = serde_json::to_value(scene.explained(policy).answer).unwrap();
             let word = match scene.under(policy) {
                 Verdict::Forward(_) => "runs",
-                Verdict::Ask(_) => "asks",
+                Verdict::Ask(_) | Verdict::AskWithPreview(..) => "asks",
                 Verdict::Explain(_) => "explained",
+                Verdict::Preview(_) => "previewed",
+                Verdict::Unneeded(_) => "unneeded",
                 Verdict::Refuse(_) => "refused",
             };
             prop_assert_eq!(&explained["verdict"], word);
@@ -170,8 +172,8 @@ proptest! {
             Verdict::Forward(permitted) => prop_assert_eq!(
                 permitted.permit(), &crate::permit::Permit::Class(Class::ReadOnly)
             ),
-            Verdict::Ask(_) => prop_assert!(both),
-            Verdict::Explain(_) | Verdict::Refuse(_) => {}
+            Verdict::Ask(_) | Verdict::AskWithPreview(..) => prop_assert!(both),
+            Verdict::Explain(_) | Verdict::Preview(_) | Verdict::Unneeded(_) | Verdict::Refuse(_) => {}
         }
     }
 

@@ -17,7 +17,7 @@ const TWO_KEY: &str = "profile = \"two-key\"\n";
 fn refused(scene: &Scene, text: &str) -> Refusal {
     match scene.under(&policy(text)) {
         Verdict::Refuse(refusal) => refusal,
-        Verdict::Forward(_) | Verdict::Explain(_) | Verdict::Ask(_) => panic!("not refused"),
+        other => panic!("not refused: {}", super::short(&other)),
     }
 }
 

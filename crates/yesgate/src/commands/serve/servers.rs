@@ -21,6 +21,7 @@ use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::era::Era;
 use yesgate_gateway::fetch::{FetchLimits, HttpClient};
 use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting};
+use yesgate_gateway::manners::Manners;
 use yesgate_gateway::metrics::Metrics;
 use yesgate_gateway::server::{Place, Server, ServerSpec};
 use yesgate_gateway::trace::Tracing;
@@ -42,6 +43,8 @@ pub(super) struct Workshop {
     naming: Naming,
     patience: Patience,
     metrics: Metrics,
+    /// How clients behave when their human is asked, at whichever server.
+    manners: Arc<Manners>,
     tracing: Tracing,
     client: HttpClient,
     children: Arc<Semaphore>,
@@ -78,6 +81,7 @@ impl Workshop {
                 outcome: Some(outcome),
             },
             metrics: Metrics::new(),
+            manners: Arc::default(),
             tracing,
             client: HttpClient::new(limits)?,
             children: Arc::new(Semaphore::new(serve.limits.children)),
@@ -130,6 +134,7 @@ impl Workshop {
             naming: self.naming,
             patience: self.patience,
             metrics: self.metrics.clone(),
+            manners: Arc::clone(&self.manners),
         };
         let gated = GatedServer { name: name.clone(), identity, trust };
         let policy = Arc::new(config.policy.clone());

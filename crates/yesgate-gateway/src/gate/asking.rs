@@ -1,0 +1,246 @@
+//! A call that needs a yes: asking for it, by one way after the other, and taking what the agent brings back.
+//!
+//! INVARIANT: whatever way a question takes, it is open at the command line too, and the first decision holds.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tracing::Instrument as _;
+use yesgate_core::call::{CallRequest, ToolCall};
+use yesgate_core::definition::ToolDefinition;
+use yesgate_core::held::held_payload;
+use yesgate_core::id::{IntentId, ToolName};
+use yesgate_core::intent::{Asked, Awaited, Claim, Fresh, Ground, Intent, Runner, SlotKey};
+use yesgate_core::refusal::Why;
+use yesgate_core::token::ConfirmToken;
+use yesgate_core::verdict::{Channel, Question, Verdict};
+
+use super::judging::unreadable_list;
+use super::modes::SET_MODE;
+use super::{Gate, forgotten};
+use crate::channel::elicitation::Elicited;
+use crate::errand::Errand;
+use crate::reply::{IsError, Reply};
+use crate::run::own_words;
+use crate::upstream::Form;
+
+/// What a question came from, to judge the call again should the way to ask turn out to be none.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) question: Question,
+    pub(super) request: CallRequest,
+    pub(super) definition: Arc<ToolDefinition>,
+    pub(super) state: Option<Value>,
+}
+
+/// What came of one way to ask.
+enum Way {
+    /// The call is answered.
+    Answered(Reply),
+    /// Nobody is there; the question is open all the same.
+    Nobody(Box<Intent>),
+}
+
+impl Gate {
+    /// Deals with a call that needs a yes, in a task of its own: what is redeemed runs to its end and is
+    /// written down, even if whoever waits for it vanishes.
+    pub(super) async fn held(self: &Arc<Self>, held: Held, errand: &Errand) -> Reply {
+        let (gate, errand) = (Arc::clone(self), errand.clone());
+        let holding = async move {
+            match (&held.request.presented.token, held.question.standing) {
+                (Some(token), None) => {
+                    let token = token.clone();
+                    gate.redeem(held, &token, &errand).await
+                }
+                (Some(_) | None, _) => gate.ask_every_way(held, &errand).await,
+            }
+        };
+        tokio::spawn(holding.in_current_span())
+            .await
+            .unwrap_or_else(|_| Reply::error(-32603, "The gateway was stopped before it could answer.", None))
+    }
+
+    /// Puts a question to a human, by the best way first. A way that leads to nobody is not taken again, and
+    /// the call is judged anew without it.
+    async fn ask_every_way(&self, mut held: Held, errand: &Errand) -> Reply {
+        let tool = held.question.binding.tool.clone();
+        loop {
+            let Held { question, request, definition, state } = held;
+            let call = question.call();
+            let open = match self.ask(question, &request, errand).await {
+                Way::Answered(reply) => return reply,
+                Way::Nobody(open) => open,
+            };
+            let verdict = self.decide_again(errand, call, &request, &definition, state.as_ref()).await;
+            let question = match self.previewed(&errand.way, verdict).await {
+                Ok(Verdict::Ask(question)) if question.channel != Channel::Elicitation => *question,
+                Ok(Verdict::Refuse(refusal)) | Err(refusal) => {
+                    self.withdraw(open.id()).await;
+                    return self.refused(&errand.caller, Some(&tool), &refusal).await;
+                }
+                // It needs no question any more, or the client is thought able after all: the question that
+                // is open stays so.
+                Ok(_) => return self.still_open(open.id()).await,
+            };
+            held = Held { question, request, definition, state };
+        }
+    }
+
+    /// Judges a call again, after a way to ask turned out to be none.
+    async fn decide_again(
+        &self,
+        errand: &Errand,
+        call: ToolCall,
+        request: &CallRequest,
+        definition: &ToolDefinition,
+        state: Option<&Value>,
+    ) -> Verdict {
+        if call.binding.method != SET_MODE {
+            return self.decide(errand, call, &request.presented, definition, state).await;
+        }
+        match self.decide_mode(errand, call, &request.presented, definition).await {
+            Ok(verdict) => verdict,
+            Err(error) => Verdict::Refuse(Why::ConsentUnavailable { reason: error.public_reason() }.into()),
+        }
+    }
+
+    /// Puts a question to a human.
+    async fn ask(&self, question: Question, request: &CallRequest, errand: &Errand) -> Way {
+        let caller = question.binding.caller.clone();
+        let tool = question.binding.tool.clone();
+        let channel = question.channel;
+        let (fresh, token) = match self.draw(channel) {
+            Ok(drawn) => drawn,
+            Err(why) => return Way::Answered(self.refused(&caller, Some(&tool), &why.into()).await),
+        };
+        let boot = self.setting.boot.clone();
+        let asked = self
+            .ledger
+            .update_slot(SlotKey::of(&question.binding), move |slot, now| {
+                let runner = Runner { boot: &boot, ground: Ground::Holds, awaited: Awaited::Yes };
+                slot.ask(question, fresh, &runner, now)
+            })
+            .await;
+        Way::Answered(match asked {
+            Ok(Asked::Open(intent)) => {
+                self.opened.notify_one();
+                return self.say(intent, channel, token.as_ref(), request, errand).await;
+            }
+            Ok(Asked::Claimed(id, claim)) => self.claimed(&tool, &id, *claim, request, errand).await,
+            Ok(Asked::Refused(refusal)) => self.refused(&caller, Some(&tool), &refusal).await,
+            Err(error) => self.unavailable(&caller, &tool, &error).await,
+        })
+    }
+
+    /// Says an open question to the human, or to the agent for the human.
+    async fn say(
+        &self,
+        intent: Box<Intent>,
+        channel: Channel,
+        token: Option<&ConfirmToken>,
+        request: &CallRequest,
+        errand: &Errand,
+    ) -> Way {
+        match (channel, &errand.person) {
+            (Channel::Chat, _) => {
+                // An earlier question that may not be relayed has no token, whatever is wished now.
+                let token = token.filter(|_| intent.token().is_some());
+                let payload = held_payload(&intent, token, &self.own_names(), self.ledger.now());
+                Way::Answered(Reply::tool_result(payload, IsError::No))
+            }
+            (Channel::Elicitation, Some(person)) => match self.elicit(&intent, person, request, errand).await
+            {
+                Elicited::Answered(reply) => Way::Answered(reply),
+                Elicited::Nobody => Way::Nobody(intent),
+            },
+            (Channel::Elicitation, None) => Way::Nobody(intent),
+            (Channel::Web | Channel::OutOfBand, _) => {
+                Way::Answered(self.wait_elsewhere(intent.id(), errand).await)
+            }
+        }
+    }
+
+    /// Takes the token that the agent brought back.
+    async fn redeem(&self, held: Held, token: &ConfirmToken, errand: &Errand) -> Reply {
+        let Held { mut question, request, definition, .. } = held;
+        let caller = question.binding.caller.clone();
+        let tool = question.binding.tool.clone();
+        // A server may change a tool without saying so: look again before anything runs.
+        let now = match question.binding.method == SET_MODE {
+            true => Ok(Some(definition)),
+            false => self.definition_now(&errand.way, &tool).await,
+        };
+        match now {
+            Ok(Some(definition)) => question.binding.definition = definition.digest,
+            Ok(None) => return self.refused(&caller, Some(&tool), &Why::ToolChanged.into()).await,
+            Err(_) if errand.way.is_forgotten() => return forgotten(errand),
+            Err(_) => return self.refused(&caller, Some(&tool), &unreadable_list()).await,
+        }
+        if errand.cancel.is_fired() {
+            return Reply::Silent;
+        }
+        let boot = self.setting.boot.clone();
+        let typed = request.presented.text.clone();
+        let preview = question.preview.clone();
+        let claimed = self
+            .ledger
+            .update_by_token(&token.hash(), move |intent, now| {
+                let ground = intent.question().ground_under(&question);
+                let runner = Runner { boot: &boot, ground, awaited: Awaited::Yes };
+                (intent.id().clone(), intent.claim_with_token(&question.binding, typed, &runner, now))
+            })
+            .await;
+        match claimed {
+            // M4: whoever is told that the preview changed sees what it says now.
+            Ok(Some((_, Claim::Refused(refusal)))) if refusal.why == PREVIEW_CHANGED => {
+                let lines = preview.iter().flatten().map(|line| Value::from(line.as_str())).collect();
+                self.refused(&caller, Some(&tool), &refusal.showing("preview", lines)).await
+            }
+            Ok(Some((id, claim))) => self.claimed(&tool, &id, claim, &request, errand).await,
+            Ok(None) => self.refused(&caller, Some(&tool), &Why::TokenInvalid.into()).await,
+            Err(error) => self.unavailable(&caller, &tool, &error).await,
+        }
+    }
+
+    /// Goes on with what was claimed.
+    pub(crate) async fn claimed(
+        &self,
+        tool: &ToolName,
+        id: &IntentId,
+        claim: Claim,
+        request: &CallRequest,
+        errand: &Errand,
+    ) -> Reply {
+        match claim {
+            Claim::Run(permitted) => {
+                let mirrored = errand.way.mirrored(&permitted.call().binding);
+                let form = Form::Canonical { meta: errand.meta(request.meta.transport()), mirrored };
+                errand.begun.note(id);
+                let _running = self.runs.begin();
+                let running = self.execute(permitted, form, &errand.way, &errand.hearing, &errand.cancel);
+                let execution = self.in_time(running).await;
+                self.settle(id, &execution, &errand.cancel).await;
+                own_words(self.outcome(execution, Some(id), &errand.cancel), tool)
+            }
+            Claim::Replay(stored) => own_words(Reply::stored(stored), tool),
+            Claim::Wait => self.wait_elsewhere(id, errand).await,
+            Claim::Refused(refusal) => self.refused(&errand.caller, Some(tool), &refusal).await,
+        }
+    }
+
+    pub(super) fn draw(&self, channel: Channel) -> Result<(Fresh, Option<ConfirmToken>), Why> {
+        let no_dice = |_| Why::ConsentUnavailable { reason: "no random bytes could be had" };
+        let id = IntentId::from_entropy(self.entropy.draw().map_err(no_dice)?);
+        let token = match channel {
+            Channel::Chat => Some(ConfirmToken::from_entropy(
+                self.policy().token_prefix(),
+                self.entropy.draw().map_err(no_dice)?,
+            )),
+            Channel::Elicitation | Channel::Web | Channel::OutOfBand => None,
+        };
+        let hash = token.as_ref().map(ConfirmToken::hash);
+        Ok((Fresh { id, token: hash, asked_by: self.setting.asker.clone() }, token))
+    }
+}
+
+const PREVIEW_CHANGED: Why = Why::TokenMismatch { field: "preview" };
