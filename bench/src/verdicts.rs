@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::json;
 use yesgate_core::assurance::Assurance;
+use yesgate_core::budget::Sums;
 use yesgate_core::call::{CallRequest, Presented, ToolCall};
 use yesgate_core::caller::Caller;
 use yesgate_core::class::Trust;
@@ -146,6 +147,7 @@ impl Scene {
             switch: OperatorSwitch::DryRun,
             reach: Assurance::Local,
             state: None,
+            spent: Sums::UNKNOWN,
             now: self.now,
         };
         case.policy.decide(call, presented, &facts)

@@ -6,12 +6,16 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// An exact amount, zero or more, with at most eighteen digits on either side of the point.
 ///
 /// Its order is exact: `0.1` equals `0.10` and is less than `0.100000000000000001`.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+///
+/// A sum of amounts may have more digits; only what is written down is bounded.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Amount(u128);
 
 /// Why something is no amount. It never repeats what was sent.
@@ -32,6 +36,23 @@ pub enum AmountError {
 }
 
 impl Amount {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+
+    /// The exact sum; `None` where it is larger than any sum of money.
+    pub const fn checked_add(self, other: Self) -> Option<Self> {
+        match self.0.checked_add(other.0) {
+            Some(sum) => Some(Self(sum)),
+            None => None,
+        }
+    }
+
+    /// What is left of this after the other was taken away; nothing where the other is more.
+    #[must_use]
+    pub const fn less(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
     /// Reads an amount from an argument: a JSON number, or a string that is a strict decimal.
     ///
     /// # Errors
@@ -97,6 +118,20 @@ impl FromStr for Amount {
         let digits =
             whole.bytes().chain(fraction.bytes()).chain(std::iter::repeat_n(b'0', DIGITS - fraction.len()));
         Ok(Self(digits.fold(0, |amount, digit| amount * 10 + u128::from(digit - b'0'))))
+    }
+}
+
+impl TryFrom<String> for Amount {
+    type Error = AmountError;
+
+    fn try_from(text: String) -> Result<Self, AmountError> {
+        text.parse()
+    }
+}
+
+impl From<Amount> for String {
+    fn from(amount: Amount) -> Self {
+        amount.to_string()
     }
 }
 

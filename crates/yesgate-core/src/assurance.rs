@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Assurance {
-    /// The model itself set `__confirm`: no human at all.
+    /// No human at all: the model itself set `__confirm`, or a rule let the call run within a budget.
     Asserted,
     /// The agent says that a human said yes: a chat token, the approve tool.
     Relayed,

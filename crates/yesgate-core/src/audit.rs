@@ -1,11 +1,13 @@
 //! What the ledger writes down about every step, and the chain that ties the rows together.
 //!
-//! INVARIANT: rows hold digests and names, never arguments, tokens, keys or results.
+//! INVARIANT: rows hold digests and names, never arguments, tokens, keys or results; of a call under a
+//! budget also the amount, from which the sums are made again.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::assurance::Assurance;
+use crate::budget::Counted;
 use crate::caller::Caller;
 use crate::class::Class;
 use crate::digest::{CallDigest, DefinitionDigest, Digest, Hasher};
@@ -56,6 +58,9 @@ pub enum AuditEvent {
         by: String,
         /// How well a human was proven.
         assurance: Assurance,
+        /// What it counts in budgets; given back by the row that says it did not run.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        counted: Option<Counted>,
     },
     /// Somebody said no.
     Denied {

@@ -182,6 +182,13 @@ name_type!(
     |c| c.is_ascii_graphic() || c == ' '
 );
 
+name_type!(
+    /// The operator's name for a budget.
+    BudgetName,
+    "a budget's name (1 to 128 of `A-Z a-z 0-9 _ . -`)",
+    |c| c.is_ascii_alphanumeric() || "_.-".contains(c)
+);
+
 /// Crockford's alphabet in lower case: no `i`, `l`, `o`, `u`, so an id can be read aloud.
 const BASE32: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 

@@ -5,6 +5,7 @@
 
 mod ask;
 mod claim;
+mod count;
 mod state;
 mod typed;
 
@@ -16,6 +17,7 @@ pub use self::claim::{Claim, Ground, Runner};
 pub use self::state::{DoneKind, Event, IllegalTransition, State};
 use crate::assurance::Assurance;
 use crate::audit::{AuditEntry, AuditEvent};
+use crate::budget::Sums;
 use crate::digest::CallDigest;
 use crate::id::{BootId, IntentId};
 use crate::refusal::{Refusal, Why};
@@ -46,6 +48,9 @@ pub struct Intent {
     /// How often something else was typed than had to be.
     #[serde(default)]
     wrong_tries: u8,
+    /// What was spent in its budgets, read in the very transaction that it is changed in.
+    #[serde(skip)]
+    sums: Sums,
     #[serde(skip)]
     entries: Vec<AuditEntry>,
 }
@@ -95,6 +100,8 @@ pub enum Surface {
     Agent,
     /// A human surface: the gateway releases the call, and the result waits for the agent.
     Human,
+    /// Nobody's: a rule of the operator let the call run, and the agent waits for the result itself.
+    Rule,
 }
 
 /// Whether the agent's own call waits for the answer of the run.
@@ -161,6 +168,7 @@ impl Intent {
             handed_over: false,
             voided_for: None,
             wrong_tries: 0,
+            sums: Sums::default(),
             entries: Vec::new(),
             question,
         };
@@ -200,7 +208,8 @@ impl Intent {
     /// Records a yes by somebody who saw exactly this.
     ///
     /// # Errors
-    /// When the question is closed, something else was seen, or the proof is too weak.
+    /// When the question is closed, something else was seen, the proof is too weak, or a budget has
+    /// no room.
     pub fn approve(&mut self, by: &Approver, seen: CallDigest, now: Timestamp) -> Result<(), Refusal> {
         self.notice_expiry(now);
         if self.state.after(Event::Approve).is_err() {
@@ -214,9 +223,10 @@ impl Intent {
             return Err(self.refusal(Why::AssuranceTooLow { have: by.assurance, need: self.question.least }));
         }
         self.compare_typed(by, now)?;
+        let counted = self.count(by.surface)?;
         self.advance(
             Event::Approve,
-            AuditEvent::Approved { by: by.name.clone(), assurance: by.assurance },
+            AuditEvent::Approved { by: by.name.clone(), assurance: by.assurance, counted },
             now,
         )?;
         self.run_by = Some(now + self.question.times.run);

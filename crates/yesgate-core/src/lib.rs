@@ -6,6 +6,7 @@
 pub mod amount;
 pub mod assurance;
 pub mod audit;
+pub mod budget;
 pub mod call;
 pub mod caller;
 pub mod class;

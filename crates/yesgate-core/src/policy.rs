@@ -6,6 +6,7 @@
 //! a rule that allows not match and a rule that asks or rejects match; an unreadable amount, an
 //! unreachable approver and an unreadable call are refusals.
 
+mod budget;
 mod condition;
 mod config;
 mod confirm;
@@ -33,6 +34,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
+pub use self::budget::{Budget, Each};
 use self::condition::{ConditionError, World};
 pub use self::config::Config;
 pub use self::config::address::{AddressError, Authority, HttpUrl, Origin, Scheme};
@@ -55,12 +57,13 @@ pub use self::pin::{Known, Pin, Pins, Usage};
 use self::profile::Defaults;
 pub use self::profile::Profile;
 use self::rule::{OnError, Rule};
-pub use self::trace::{Answer, DecidedBy, RuleOutcome, RuleTrace, Trace};
+pub use self::trace::{Answer, BudgetTrace, DecidedBy, RuleOutcome, RuleTrace, Trace};
 use crate::assurance::Assurance;
+use crate::budget::Sums;
 use crate::call::{Presented, ToolCall};
 use crate::class::{Class, ClassSource, Classified, Trust};
 use crate::definition::ToolDefinition;
-use crate::id::{ServerName, ToolName};
+use crate::id::{BudgetName, ServerName, ToolName};
 use crate::mode::Mode;
 use crate::refusal::{Why, WireForm};
 use crate::regime::Regime;
@@ -81,6 +84,7 @@ pub struct Policy {
     channels: Option<Vec<Channel>>,
     /// What the gateway's own tools are called at some servers.
     names: BTreeMap<ServerName, OwnNames>,
+    budgets: BTreeMap<BudgetName, Budget>,
     rules: Vec<Rule>,
 }
 
@@ -105,6 +109,8 @@ pub struct Facts<'a> {
     pub now: Timestamp,
     /// What the lookup of a rule found, where one was made.
     pub state: Option<&'a serde_json::Value>,
+    /// What was spent in [`Policy::windows`]; what is not there is not known.
+    pub spent: &'a Sums,
 }
 
 /// How errors about tokens are put on the wire (H6).
@@ -141,6 +147,7 @@ impl Default for Policy {
             cover: Cover::NotReadOnly,
             channels: None,
             names: BTreeMap::new(),
+            budgets: BTreeMap::new(),
             rules: Vec::new(),
         }
     }
@@ -184,7 +191,9 @@ impl Policy {
 
     /// What is allowed but probably not meant, in the order of the rules.
     pub fn lint(&self) -> Vec<Lint> {
-        lint::rules(&self.rules)
+        let mut lints = lint::rules(&self.rules);
+        lints.extend(lint::budgets(self));
+        lints
     }
 
     /// What happens to a tool of this class in this mode, as far as that can be said without a call.
@@ -258,7 +267,8 @@ impl Policy {
                 look(rule, RuleOutcome::OtherTool);
                 continue;
             }
-            let error = match rule.when.as_ref().map(|when| when.holds(world)) {
+            let spent = |name: &BudgetName| self.spent(rule, name, world);
+            let error = match rule.when.as_ref().map(|when| when.holds(world, &spent)) {
                 None | Some(Ok(true)) => {
                     look(rule, RuleOutcome::Matched);
                     None
@@ -293,7 +303,7 @@ struct Match<'p> {
 }
 
 /// The keys of the whole configuration.
-const TOP_KEYS: [&str; 13] = [
+const TOP_KEYS: [&str; 14] = [
     "profile",
     "mode",
     "channel",
@@ -306,6 +316,7 @@ const TOP_KEYS: [&str; 13] = [
     "serve",
     "telemetry",
     "servers",
+    "budgets",
     "rules",
 ];
 const TIME_KEYS: [&str; 7] = ["token", "decide", "run", "hold", "wait", "cool_off", "reflex"];
@@ -342,7 +353,7 @@ const SERVER_KEYS: [&str; 15] = [
     "era",
     "trusted",
 ];
-const RULE_KEYS: [&str; 18] = [
+const RULE_KEYS: [&str; 19] = [
     "name",
     "tool",
     "when",
@@ -359,14 +370,16 @@ const RULE_KEYS: [&str; 18] = [
     "summary",
     "next",
     "spend",
+    "budget",
     "match",
     "not_match",
 ];
+const BUDGET_KEYS: [&str; 5] = ["most", "per", "currency", "each", "over"];
 const SPEND_KEYS: [&str; 3] = ["amount", "currency", "recipient"];
 const OWN_TOOL_KEYS: [&str; 3] = ["approve", "reject", "status"];
 const PREVIEW_KEYS: [&str; 3] = ["tool", "args", "text"];
 const LOOKUP_KEYS: [&str; 2] = ["tool", "args"];
-const EXAMPLE_KEYS: [&str; 3] = ["tool", "args", "state"];
+const EXAMPLE_KEYS: [&str; 4] = ["tool", "args", "state", "spent"];
 
 /// The words for classes.
 const CLASSES: [(&str, Class); 3] = [

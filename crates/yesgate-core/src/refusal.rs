@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::assurance::Assurance;
+use crate::budget::{Exceeded, Over};
 use crate::class::Class;
 use crate::id::{IntentId, ToolName};
 use crate::mode::Mode;
@@ -126,6 +127,8 @@ pub enum Why {
         /// Why, in their words.
         reason: String,
     },
+    /// A budget has no room for it.
+    BudgetExceeded(Box<Exceeded>),
     /// The ledger cannot be used now.
     ConsentUnavailable {
         /// What is wrong, without internals.
@@ -220,6 +223,7 @@ impl Why {
             Self::TooLargeToReview { .. } => "too_large_to_review",
             Self::ClientFrozen { .. } => "client_frozen",
             Self::Stopped { .. } => "policy_denied",
+            Self::BudgetExceeded(_) => "budget_exceeded",
             Self::ConsentUnavailable { .. } => "consent_unavailable",
         }
     }
@@ -334,6 +338,7 @@ impl Why {
                 "A human has stopped everything: {reason}. Nothing ran, and nothing will until they lift it with \
                  `yesgate panic --lift`. Stop, and tell the user."
             ),
+            Self::BudgetExceeded(exceeded) => exceeded_message(exceeded),
             Self::ConsentUnavailable { reason } => {
                 format!("Consent cannot be asked or recorded now: {reason}. Nothing ran. Try again later.")
             }
@@ -349,6 +354,7 @@ impl Why {
             | Self::TokenMismatch { .. }
             | Self::NothingTyped
             | Self::WrongText { .. }
+            | Self::BudgetExceeded(_)
             | Self::Superseded => WireForm::ConsentError,
             Self::DryRunPreview { .. }
             | Self::ModeForbids { .. }
@@ -399,6 +405,15 @@ impl Why {
                 details.insert("mode".into(), mode.as_str().into());
                 details.insert("wished".into(), wished.as_str().into());
             }
+            Self::BudgetExceeded(exceeded) => {
+                let Exceeded { budget, amount, most, left, currency, frees_at, over: _ } = &**exceeded;
+                details.insert("budget".into(), budget.as_str().into());
+                details.insert("amount".into(), amount.to_string().into());
+                details.insert("most".into(), most.to_string().into());
+                details.insert("left".into(), left.to_string().into());
+                details.insert("currency".into(), json!(currency));
+                details.insert("frees_at".into(), json!(frees_at));
+            }
             Self::Denied { reason: Some(reason) } => {
                 details.insert("reason".into(), Sanitized::line(reason).to_string().into());
             }
@@ -434,6 +449,16 @@ impl Why {
             payload.insert("recovery_hint".into(), json!(RECOVERY_HINT));
         }
     }
+}
+
+/// How much is left, that nothing ran, and what helps.
+fn exceeded_message(exceeded: &Exceeded) -> String {
+    let next = match (exceeded.over, exceeded.frees_at) {
+        (Over::Ask, _) => "Call the tool again: a human will be asked.".to_owned(),
+        (Over::Reject, Some(at)) => format!("The first of what was spent is free again at {at:.0}."),
+        (Over::Reject, None) => "Waiting does not help; a smaller amount does.".to_owned(),
+    };
+    format!("This call costs {}, and {}. Nothing ran. {next}", exceeded.amount, exceeded.left_of())
 }
 
 /// K1: the exact words, with the AND that keeps an agent from trying one key alone for ever.

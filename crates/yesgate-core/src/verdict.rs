@@ -5,7 +5,9 @@ use std::fmt;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
+use crate::amount::{Amount, AmountError};
 use crate::assurance::Assurance;
+use crate::budget::{Charge, Sums, Window};
 use crate::call::ToolCall;
 use crate::class::Classified;
 use crate::digest::Binding;
@@ -104,6 +106,13 @@ pub struct Question {
     pub times: Times,
 }
 
+impl Question {
+    /// The sums that have to be known where it is opened.
+    pub fn windows(&self) -> Vec<Window> {
+        self.spend.as_ref().map(Spend::windows).unwrap_or_default()
+    }
+}
+
 /// How a human confirms; a later one asks more of them.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -178,10 +187,12 @@ impl Channel {
 pub enum Standing {
     /// Both keys are turned. The model's key is no human, and is recorded as that.
     TwoKeys,
+    /// A rule of the operator lets it run within a budget. Nobody is asked, and that is recorded.
+    Rule,
 }
 
 /// What a call costs.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Spend {
     /// The exact amount, as the call wrote it.
     pub amount: String,
@@ -189,6 +200,33 @@ pub struct Spend {
     pub currency: Option<String>,
     /// Who gets it.
     pub recipient: Option<String>,
+    /// The budgets that it counts in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub charges: Vec<Charge>,
+    /// What had been spent by the sums that conditions looked at; only of use until it is stored.
+    #[serde(skip)]
+    pub seen: Sums,
+}
+
+impl Spend {
+    /// The amount to count with.
+    ///
+    /// # Errors
+    /// When it is none; a call with such an amount is never asked about.
+    pub fn exact(&self) -> Result<Amount, AmountError> {
+        self.amount.parse()
+    }
+
+    /// The sums that a yes to it needs to know.
+    pub fn windows(&self) -> Vec<Window> {
+        let mut windows: Vec<Window> = self.charges.iter().map(|charge| charge.window.clone()).collect();
+        for sum in self.seen.iter() {
+            if !windows.contains(&sum.window) {
+                windows.push(sum.window.clone());
+            }
+        }
+        windows
+    }
 }
 
 /// The clocks of a question.

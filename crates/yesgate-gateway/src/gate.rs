@@ -208,12 +208,13 @@ impl Gate {
         }
         let call = self.call(caller, &definition, &request);
         let presented = &request.presented;
-        let state = match self.state_for(&errand.way, &call.binding).await {
-            Ok(state) => state,
+        let mode = presented.mode.unwrap_or_else(|| self.mode_in_force(caller));
+        let known = match self.circumstances(&errand.way, &call.binding, mode).await {
+            Ok(known) => known,
             Err(NoState) if errand.way.is_forgotten() => return forgotten(errand),
             Err(NoState) => return self.refused(caller, Some(&definition.name), &no_state()).await,
         };
-        let verdict = self.decide(errand, call, presented, &definition, state.as_ref()).await;
+        let verdict = self.decide(errand, call, presented, &definition, &known).await;
         let verdict = match self.previewed(&errand.way, verdict).await {
             Ok(verdict) => verdict,
             Err(_) if errand.way.is_forgotten() => return forgotten(errand),
@@ -238,7 +239,7 @@ impl Gate {
             Verdict::Refuse(refusal) => self.refused(caller, Some(&definition.name), &refusal).await,
             Verdict::Ask(question) | Verdict::AskWithPreview(question, _) => match gateable(&request) {
                 Err(problem) => self.unreadable(caller, -32602, problem).await,
-                Ok(()) => self.held(Held { question: *question, request, definition, state }, errand).await,
+                Ok(()) => self.held(Held { question: *question, request, definition, known }, errand).await,
             },
         }
     }

@@ -1,13 +1,16 @@
-//! Asking the server for the present state before a human is asked (H1).
+//! Looking up what rules want to know before a call is judged: the present state, from the server (H1), and
+//! what was spent, from the ledger (I1).
 //!
 //! A lookup is itself a call: it is judged like any other, and only one that may run unasked runs.
 
 use serde_json::{Value, json};
+use yesgate_core::budget::Sums;
 use yesgate_core::call::{Presented, ToolCall};
 use yesgate_core::class::Class;
 use yesgate_core::digest::Binding;
 use yesgate_core::intent::{ResultKind, StoredResult};
 use yesgate_core::json::{CanonicalJson, Limits, parse_lenient};
+use yesgate_core::mode::Mode;
 use yesgate_core::permit::Permit;
 use yesgate_core::policy::{ClientWays, Lookup};
 use yesgate_core::verdict::Verdict;
@@ -22,9 +25,43 @@ use crate::upstream::{Execution, Form, Upstream};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct NoState;
 
+/// What has to be looked up before a call is judged.
+#[derive(Debug, Default)]
+pub(crate) struct Circumstances {
+    /// What the rule's read tool says; `None` where no rule asks one.
+    pub(crate) state: Option<Value>,
+    /// What was spent in the budgets that rules look at or count in. What could not be read is not there,
+    /// and nothing that needs it is let through.
+    pub(crate) spent: Sums,
+}
+
 impl Gate {
+    /// Everything that rules want to know before this call is judged in this mode.
+    pub(crate) async fn circumstances(
+        &self,
+        way: &Upstream,
+        call: &Binding,
+        mode: Mode,
+    ) -> Result<Circumstances, NoState> {
+        let state = self.state_for(way, call).await?;
+        Ok(Circumstances { state, spent: self.spent_for(call, mode).await })
+    }
+
+    async fn spent_for(&self, call: &Binding, mode: Mode) -> Sums {
+        let windows = self.policy().windows(call);
+        if windows.is_empty() {
+            return Sums::default();
+        }
+        let mut bound = call.clone();
+        bound.mode = mode;
+        self.ledger.spent(windows, bound.digest()).await.unwrap_or_else(|error| {
+            tracing::error!(%error, "what was spent could not be read: {error}");
+            Sums::default()
+        })
+    }
+
     /// The state that a rule wants to know before a call is judged; `None` where no rule does.
-    pub(crate) async fn state_for(&self, way: &Upstream, call: &Binding) -> Result<Option<Value>, NoState> {
+    async fn state_for(&self, way: &Upstream, call: &Binding) -> Result<Option<Value>, NoState> {
         let policy = self.policy();
         match policy.lookup(&call.server, &call.tool) {
             Some(lookup) => self.look_up(way, call, lookup).await.map(Some),
@@ -49,8 +86,9 @@ impl Gate {
         binding.definition = definition.digest;
         binding.preview = None;
         binding.arguments = CanonicalJson::of(&arguments).map_err(|_| NoState)?;
-        let verdict =
-            self.judge(ToolCall { binding }, &Presented::default(), &definition, ClientWays::default(), None);
+        let call = ToolCall { binding };
+        let unknown = Circumstances::default();
+        let verdict = self.judge(call, &Presented::default(), &definition, ClientWays::default(), &unknown);
         let Verdict::Forward(permitted) = verdict else { return Err(NoState) };
         match permitted.permit() {
             Permit::Class(Class::ReadOnly) => {}

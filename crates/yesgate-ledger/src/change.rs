@@ -6,6 +6,7 @@
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 use yesgate_core::audit::AuditEvent;
+use yesgate_core::budget::{Sums, Window};
 use yesgate_core::digest::ServerIdentity;
 use yesgate_core::id::{BootId, IntentId, ServerName};
 use yesgate_core::intent::{Intent, SlotKey};
@@ -24,8 +25,8 @@ pub(crate) enum Target {
     Intent(IntentId),
     /// The one whose valid token has this hash.
     Token(ConfirmTokenHash),
-    /// Those that still matter to one caller's operation.
-    Slot(SlotKey),
+    /// Those that still matter to one caller's operation, and what was spent in some windows.
+    Slot(SlotKey, Vec<Window>),
     /// Some of those whose clock ran out.
     Due,
     /// All that are open, or have a yes that has not run.
@@ -47,6 +48,8 @@ pub(crate) struct Found {
     pub(crate) pins: Pins,
     /// The bearer keys.
     pub(crate) keys: Vec<KeyRecord>,
+    /// What was spent in the windows that were named.
+    pub(crate) sums: Sums,
 }
 
 /// How many intents one change of many takes at most, so that others get their turn.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use yesgate_core::audit::AuditEvent;
+use yesgate_core::budget::Window;
 use yesgate_core::clock::Clock;
 use yesgate_core::digest::ServerIdentity;
 use yesgate_core::id::{BootId, IntentId, ServerName, ToolName};
@@ -122,8 +123,26 @@ impl Ledger {
         T: Send + 'static,
         F: FnOnce(&mut Slot, Timestamp) -> T + Send + 'static,
     {
-        self.change(Target::Slot(key), move |found, now| {
-            let mut slot = Slot::new(found.intents);
+        self.update_slot_with(key, Vec::new(), closure).await
+    }
+
+    /// Changes what still matters of one caller's operation, like [`Self::update_slot`], and knows what was
+    /// spent in these windows at that very moment: what a new intent counts is compared with it.
+    ///
+    /// # Errors
+    /// When the change is not durable, for whatever reason; what the closure returned is dropped.
+    pub async fn update_slot_with<T, F>(
+        &self,
+        key: SlotKey,
+        windows: Vec<Window>,
+        closure: F,
+    ) -> Result<T, LedgerError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Slot, Timestamp) -> T + Send + 'static,
+    {
+        self.change(Target::Slot(key, windows), move |found, now| {
+            let mut slot = Slot::new(found.intents).with_sums(found.sums);
             let returned = closure(&mut slot, now);
             (returned, Effects { intents: slot.into_intents(), ..Effects::default() })
         })
@@ -246,7 +265,8 @@ impl Ledger {
         self.store.audit_last(count).await
     }
 
-    /// Checks that the audit trail is whole, and that every intent, pin and key is what it says.
+    /// Checks that the audit trail is whole, and that every intent, pin, key and counted amount is what it
+    /// says.
     ///
     /// Whoever may write the file can also write a new trail that fits; to notice that, keep
     /// [`VerifyReport::head`] elsewhere.

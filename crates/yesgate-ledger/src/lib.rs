@@ -21,6 +21,7 @@ mod ledger;
 mod regime;
 mod report;
 mod sight;
+mod spending;
 mod sqlite;
 mod told;
 
@@ -30,3 +31,4 @@ pub use self::filter::Filter;
 pub use self::ledger::{Ledger, Swept};
 pub use self::report::{AuditRow, Fault, VerifyReport};
 pub use self::sight::Sighted;
+pub use self::spending::Spending;

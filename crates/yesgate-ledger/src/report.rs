@@ -118,6 +118,11 @@ pub enum Fault {
         /// The server.
         server: ServerName,
     },
+    /// What counts in budgets is not what was written down.
+    SpendDiffers {
+        /// The call that it was counted for.
+        id: IntentId,
+    },
     /// A stored key is not the one that was written down, or is none that was.
     KeyDiffers {
         /// The key.
@@ -160,6 +165,9 @@ impl fmt::Display for Fault {
             }
             Self::RegimeDiffers => {
                 f.write_str("a mode, a freeze or the stop of everything is not the one in the audit trail")
+            }
+            Self::SpendDiffers { id } => {
+                write!(f, "what counts in budgets for `{id}` is not what the audit trail says")
             }
             Self::KeyDiffers { id } => write!(f, "the key `{id}` is not the one in the audit trail"),
         }

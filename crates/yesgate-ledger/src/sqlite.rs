@@ -3,6 +3,7 @@
 //! INVARIANT: one thread of the process writes, on one connection; another one reads. Several
 //! processes may do so on one file at the same time.
 
+mod budgets;
 mod connection;
 mod fault;
 mod file;
@@ -21,12 +22,14 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
+use jiff::Timestamp;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
+use yesgate_core::budget::{Sums, Window};
 use yesgate_core::caller::Caller;
 use yesgate_core::clock::Clock;
-use yesgate_core::digest::ServerIdentity;
-use yesgate_core::id::{BootId, IntentId, ServerName};
+use yesgate_core::digest::{CallDigest, ServerIdentity};
+use yesgate_core::id::{BootId, BudgetName, IntentId, ServerName};
 use yesgate_core::intent::Intent;
 use yesgate_core::key::{BearerKeyHash, KeyRecord};
 use yesgate_core::policy::Pins;
@@ -40,6 +43,7 @@ use crate::changes::{Bell, Changes};
 use crate::error::LedgerError;
 use crate::filter::Filter;
 use crate::report::{AuditRow, VerifyReport};
+use crate::spending::Spending;
 
 /// A running store.
 #[derive(Debug)]
@@ -186,6 +190,29 @@ impl Sqlite {
 
     pub(crate) async fn kept(&self, name: String) -> Result<Option<Vec<u8>>, LedgerError> {
         self.read(move |connection| keys::kept(connection, &name)).await
+    }
+
+    pub(crate) async fn spent(
+        &self,
+        windows: Vec<Window>,
+        now: Timestamp,
+        call: CallDigest,
+    ) -> Result<Sums, LedgerError> {
+        self.read(move |connection| {
+            let snapshot = connection.unchecked_transaction()?;
+            let sums = budgets::sums(&snapshot, &windows, now, Some(&call))?;
+            snapshot.finish()?;
+            Ok(sums)
+        })
+        .await
+    }
+
+    pub(crate) async fn spending(
+        &self,
+        budget: BudgetName,
+        after: Timestamp,
+    ) -> Result<Vec<Spending>, LedgerError> {
+        self.read(move |connection| budgets::since(connection, &budget, after)).await
     }
 
     pub(crate) async fn audit(&self, from: u64, limit: u32) -> Result<Vec<AuditRow>, LedgerError> {

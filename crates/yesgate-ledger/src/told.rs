@@ -5,6 +5,7 @@
 
 use yesgate_core::assurance::Assurance;
 use yesgate_core::audit::AuditEvent;
+use yesgate_core::budget::Counted;
 use yesgate_core::digest::CallDigest;
 use yesgate_core::id::BootId;
 use yesgate_core::intent::{Answer, DoneKind, Event, Intent, State};
@@ -16,6 +17,7 @@ pub(crate) struct Told {
     digest: CallDigest,
     yes: Option<Yes>,
     boot: Option<BootId>,
+    counted: Option<Counted>,
 }
 
 /// Who said the yes that stands, and how well that was proven.
@@ -36,7 +38,18 @@ impl Told {
             .decision()
             .filter(|decision| decision.answer == Answer::Approve && keeps_yes(intent.state()))
             .map(|decision| Yes { by: decision.by.clone(), assurance: decision.assurance });
-        Self { state: intent.state(), digest: intent.digest(), yes, boot: intent.boot().cloned() }
+        Self {
+            state: intent.state(),
+            digest: intent.digest(),
+            yes,
+            boot: intent.boot().cloned(),
+            counted: intent.counted(),
+        }
+    }
+
+    /// What it counts in budgets.
+    pub(crate) const fn counted(&self) -> Option<&Counted> {
+        self.counted.as_ref()
     }
 
     /// The state.
@@ -51,8 +64,9 @@ impl Told {
             told.state = told.state.after(step).map_err(|_| Impossible)?;
         }
         match event {
-            AuditEvent::Approved { by, assurance } => {
+            AuditEvent::Approved { by, assurance, counted } => {
                 told.yes = Some(Yes { by: by.clone(), assurance: *assurance });
+                told.counted.clone_from(counted);
             }
             AuditEvent::Redeemed { boot } => told.boot = Some(boot.clone()),
             AuditEvent::Opened { .. }
@@ -83,6 +97,9 @@ impl Told {
         if !keeps_yes(told.state) {
             told.yes = None;
         }
+        if !told.state.counts() {
+            told.counted = None;
+        }
         Ok(told)
     }
 }
@@ -90,7 +107,7 @@ impl Told {
 /// The first row of an intent can only open it.
 fn opened(event: &AuditEvent) -> Result<Told, Impossible> {
     if let AuditEvent::Opened { digest, .. } = event {
-        Ok(Told { state: State::Pending, digest: *digest, yes: None, boot: None })
+        Ok(Told { state: State::Pending, digest: *digest, yes: None, boot: None, counted: None })
     } else {
         Err(Impossible)
     }

@@ -25,6 +25,7 @@ fn a_payment_answer_names_amount_currency_and_recipient() {
         amount: "0.01".into(),
         currency: Some("USDC".into()),
         recipient: Some("https://shop.example".into()),
+        ..Spend::default()
     });
     let mut intent = Intent::open(fresh(1).id, asked, fresh(1).asked_by, t(0));
     intent.issue_token(token(1).hash(), t(0)).unwrap();

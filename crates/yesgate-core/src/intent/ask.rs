@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Asker, Awaited, Claim, Event, Ground, Intent, Runner, State};
 use crate::assurance::Assurance;
 use crate::audit::AuditEvent;
+use crate::budget::Sums;
 use crate::digest::{Binding, Digest, Hasher};
 use crate::id::IntentId;
 use crate::refusal::Refusal;
@@ -40,6 +41,7 @@ impl SlotKey {
 #[derive(Debug, Default)]
 pub struct Slot {
     intents: Vec<Intent>,
+    sums: Sums,
 }
 
 /// What was drawn for a question that may be opened.
@@ -68,7 +70,13 @@ pub enum Asked {
 impl Slot {
     /// Takes the intents that the ledger holds for one slot.
     pub const fn new(intents: Vec<Intent>) -> Self {
-        Self { intents }
+        Self { intents, sums: Sums::new(Vec::new()) }
+    }
+
+    /// Adds what was spent in the budgets of the call that will be asked about.
+    #[must_use]
+    pub fn with_sums(self, sums: Sums) -> Self {
+        Self { sums, ..self }
     }
 
     /// Gives them back, changed and new ones included.
@@ -103,15 +111,38 @@ impl Slot {
         {
             return asked;
         }
+        if standing == Some(Standing::Rule) {
+            return self.run_by_rule(question, fresh, runner, now);
+        }
         for other in &mut self.intents {
             let by = AuditEvent::Superseded { by: fresh.id.clone() };
             // What is not open any more has nothing to be superseded.
             if other.advance(Event::Supersede, by, now).is_err() {}
         }
-        let mut intent = Intent::open(fresh.id, question, fresh.asked_by, now);
+        let mut intent = Intent::open(fresh.id, question, fresh.asked_by, now).with_sums(self.sums.clone());
         let asked = begin(&mut intent, fresh.token, standing, runner, now);
         self.intents.push(intent);
         asked
+    }
+
+    /// Opens, approves, counts and redeems in one step what a rule lets run. It asks nobody, so it takes
+    /// no question's place, and where it may not run it leaves no question behind.
+    fn run_by_rule(
+        &mut self,
+        question: Question,
+        fresh: Fresh,
+        runner: &Runner<'_>,
+        now: Timestamp,
+    ) -> Asked {
+        let mut intent = Intent::open(fresh.id, question, fresh.asked_by, now).with_sums(self.sums.clone());
+        match intent.rule_yes(runner, now) {
+            Ok(permitted) => {
+                let id = intent.id.clone();
+                self.intents.push(intent);
+                Asked::Claimed(id, Box::new(Claim::Run(permitted)))
+            }
+            Err(refusal) => Asked::Refused(Box::new(refusal)),
+        }
     }
 }
 
@@ -179,6 +210,10 @@ fn begin(
             let claim = intent.two_keys_yes(runner, now);
             Asked::Claimed(intent.id.clone(), Box::new(claim))
         }
+        Some(Standing::Rule) => {
+            // Only a fresh intent is a rule's; what a human is asked about stays theirs.
+            Asked::Refused(Box::new(intent.ending()))
+        }
         None => {
             // A question that was put away from the agent gives it no handle, however it asks again.
             if let Some(hash) = token
@@ -195,6 +230,10 @@ fn begin(
 impl Intent {
     /// Voids an open question that the policy would now put more strictly.
     fn stands_under(&mut self, now_asked: &Question, now: Timestamp) -> bool {
+        if now_asked.standing == Some(Standing::Rule) {
+            // A rule lets it run now: nobody need decide any more. What has a yes or runs goes its way.
+            return self.state != State::Pending || self.cancel("the rule that lets it run", now).is_err();
+        }
         match self.question.ground_under(now_asked) {
             Ground::Holds => true,
             ground @ (Ground::ToolChanged | Ground::PolicyStricter | Ground::PreviewChanged) => {

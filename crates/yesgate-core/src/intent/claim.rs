@@ -12,7 +12,7 @@ use crate::id::BootId;
 use crate::permit::{Permit, PermittedCall};
 use crate::refusal::{Refusal, Why};
 use crate::render::Sanitized;
-use crate::verdict::Question;
+use crate::verdict::{Question, Standing};
 
 /// What comes of claiming an intent.
 #[derive(Debug)]
@@ -215,6 +215,11 @@ impl Question {
     pub fn ground_under(&self, now_asked: &Self) -> Ground {
         if now_asked.binding.definition != self.binding.definition {
             Ground::ToolChanged
+        } else if !self.counts_as(now_asked) {
+            Ground::PolicyStricter
+        } else if now_asked.standing == Some(Standing::Rule) {
+            // A rule would let it run without asking: a yes is more than that.
+            Ground::Holds
         } else if now_asked.least > self.least || now_asked.confirm != self.confirm {
             Ground::PolicyStricter
         } else if now_asked.binding.preview != self.binding.preview {
@@ -241,5 +246,13 @@ impl Question {
         self.binding.preview = Some(hasher.finish());
         self.preview = Some(lines);
         self
+    }
+
+    /// Whether it counts in every budget that it would count in now, with no more room.
+    fn counts_as(&self, now_asked: &Self) -> bool {
+        let charges =
+            |question: &Self| question.spend.as_ref().map_or_else(Vec::new, |spend| spend.charges.clone());
+        let stored = charges(self);
+        charges(now_asked).iter().all(|now| stored.iter().any(|stored| stored.holds_as_much_as(now)))
     }
 }

@@ -1,5 +1,6 @@
 //! The life of a question: clocks, answers, claims, and what can never happen.
 
+mod counting;
 mod machine;
 
 use serde_json::json;

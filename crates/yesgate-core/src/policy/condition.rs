@@ -12,9 +12,12 @@ mod world;
 use cel::common::types::CelBool;
 use cel::parser::Expression;
 use cel::{ExecutionError, Value};
+use jiff::tz::TimeZone;
 
 use self::world::Root;
-pub(super) use self::world::{Subject, World};
+pub(super) use self::world::{Spending, Subject, World};
+use crate::amount::Amount;
+use crate::id::BudgetName;
 
 /// A condition, compiled once when the policy is loaded.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +26,10 @@ pub(super) struct Condition {
     expression: Expression,
     /// What it looks at; nothing else is made for it.
     reads: Vec<Root>,
+    /// The budgets whose sums it looks at.
+    budgets: Vec<BudgetName>,
+    /// The time zones that it looks at the clock in.
+    zones: Vec<TimeZone>,
     loops: Loops,
     constant: Option<bool>,
 }
@@ -62,10 +69,12 @@ impl Condition {
             source: source.to_owned(),
             expression: checked.expression,
             reads: checked.reads,
+            budgets: checked.budgets,
+            zones: checked.zones,
             loops: checked.loops,
             constant: None,
         };
-        if condition.reads.is_empty() {
+        if condition.reads.is_empty() && condition.budgets.is_empty() {
             // Nothing about a call can change the answer, so there must be one now.
             let answer = condition.resolve(&functions::bare_context()?);
             condition.constant = Some(answer.map_err(|error| CompileError::plain(error.to_string()))?);
@@ -88,8 +97,17 @@ impl Condition {
         self.reads.contains(&Root::State)
     }
 
-    /// Answers for one call.
-    pub(super) fn holds(&self, world: &World<'_>) -> Result<bool, ConditionError> {
+    /// The budgets whose sums it looks at.
+    pub(super) fn budgets(&self) -> &[BudgetName] {
+        &self.budgets
+    }
+
+    /// Answers for one call. `spent` says what was spent in a budget, or why that is not known.
+    pub(super) fn holds(
+        &self,
+        world: &World<'_>,
+        spent: &dyn Fn(&BudgetName) -> Result<Amount, String>,
+    ) -> Result<bool, ConditionError> {
         if self.reads.contains(&Root::Args) {
             let bytes = world.argument_bytes();
             if bytes > LARGEST_ARGUMENTS {
@@ -99,7 +117,11 @@ impl Condition {
                 return Err(ConditionError::TooManyItems);
             }
         }
-        world.with_context(&self.reads, |context| self.resolve(context))?
+        let mut sums = Vec::new();
+        for name in &self.budgets {
+            sums.push((name.as_str(), spent(name).map_err(ConditionError::Failed)?));
+        }
+        world.with_context(&self.reads, &sums, &self.zones, |context| self.resolve(context))?
     }
 
     fn resolve(&self, context: &cel::Context<'_, '_>) -> Result<bool, ConditionError> {

@@ -17,7 +17,7 @@ use super::example::Example;
 use super::profile::{Defaults, LONGEST_HOLD, Profile};
 use super::reader::{Entry, Section, Source, shown};
 use super::rule::{Rule, Then, channels};
-use super::{Cover, Lint, Otherwise, Policy, RULE_KEYS, TIME_KEYS, TOP_KEYS, TokenErrors};
+use super::{Cover, Lint, Otherwise, Policy, RULE_KEYS, TIME_KEYS, TOP_KEYS, TokenErrors, budget};
 use crate::id::ServerName;
 use crate::mode::Mode;
 use crate::token::TokenPrefix;
@@ -52,12 +52,16 @@ impl Config {
         let serve = top.entry("serve").map(|serve| ServeConfig::parse(&serve, &servers)).transpose()?;
         let telemetry = top.entry("telemetry").map(|entry| TelemetryConfig::parse(&entry)).transpose()?;
         let mut policy = parse_settings(&top)?;
+        if let Some(budgets) = top.entry("budgets") {
+            policy.budgets = budget::parse_all(&budgets)?;
+        }
         let mut examples = Vec::new();
         if let Some(rules) = top.entry("rules") {
             for (index, entry) in rules.items()?.into_iter().enumerate() {
                 let section = entry.section(&RULE_KEYS)?;
                 let rule = Rule::parse(&section, index + 1)?;
                 refuse_in_two_key(&policy, &rule, &section)?;
+                policy.check_budgets(&rule, &section)?;
                 examples.extend(Example::parse_all(&section, index)?);
                 policy.rules.push(rule);
             }

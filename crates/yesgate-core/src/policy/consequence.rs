@@ -79,12 +79,14 @@ pub(super) fn of(
     let mut ended = false;
     for rule in policy.rules.iter().filter(|rule| rule.tool.matches(server, &definition.name)) {
         let class = rule.class.unwrap_or(class);
-        let cell = cell(policy.action(Some(rule.then), definition, trust, class), class, mode);
         let previews = mode == Mode::Plan && rule.confirm.preview.is_some();
-        cells.push(match cell {
+        let action = policy.action(Some(rule.then), definition, trust, class);
+        // A budget that is used up holds up what it lets run otherwise.
+        let actions = std::iter::once(action).chain(policy.over_budget(rule));
+        cells.extend(actions.map(|action| match cell(action, class, mode) {
             Consequence::Explained if previews => Consequence::Previewed,
             cell => cell,
-        });
+        }));
         if rule.is_unconditional() {
             ended = true;
             break;

@@ -1,13 +1,16 @@
 //! Examples in rules: calls that a rule must decide, or must not, tried when the policy is loaded.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
-use super::condition::{Subject, World};
+use super::condition::{Spending, Subject, World};
 use super::error::ConfigError;
 use super::reader::{Entry, Form, Section, shown};
 use super::{EXAMPLE_KEYS, Policy};
+use crate::amount::Amount;
 use crate::caller::Caller;
-use crate::id::{ClientId, OrgId, PrincipalId, ServerName, ToolName};
+use crate::id::{BudgetName, ClientId, OrgId, PrincipalId, ServerName, ToolName};
 use crate::json::CanonicalJson;
 
 /// A call that the operator expects a rule to decide, or not to.
@@ -21,6 +24,8 @@ pub(super) struct Example<'a> {
     tool: ToolName,
     arguments: CanonicalJson,
     state: Option<Value>,
+    /// What was spent before; nothing where it says nothing.
+    spent: BTreeMap<BudgetName, Amount>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,14 +47,16 @@ impl<'a> Example<'a> {
     }
 
     fn parse(entry: Entry<'a>, rule: usize, expected: Expected) -> Result<Self, ConfigError> {
-        let (name, arguments, state) = match entry.form() {
+        let (name, arguments, state, spent) = match entry.form() {
             Form::Table => {
                 let section = entry.section(&EXAMPLE_KEYS)?;
                 let arguments = section.entry("args").map(|arguments| arguments.json_object()).transpose()?;
                 let state = section.entry("state").map(|state| state.json_object()).transpose()?;
-                (section.required("tool")?.text()?, arguments.unwrap_or_default(), state.map(Value::Object))
+                let spent = section.entry("spent").map(|spent| read_spent(&spent)).transpose()?;
+                let tool = section.required("tool")?.text()?;
+                (tool, arguments.unwrap_or_default(), state.map(Value::Object), spent.unwrap_or_default())
             }
-            Form::Single | Form::List => (entry.text()?, serde_json::Map::new(), None),
+            Form::Single | Form::List => (entry.text()?, serde_json::Map::new(), None, BTreeMap::new()),
         };
         let wrong = || {
             entry
@@ -70,6 +77,7 @@ impl<'a> Example<'a> {
             tool: tool.parse().map_err(|_| wrong())?,
             arguments,
             state,
+            spent,
         })
     }
 
@@ -86,6 +94,7 @@ impl<'a> Example<'a> {
             class,
             arguments: &self.arguments,
             state: self.state.as_ref(),
+            spent: Spending::Told(&self.spent),
             now: jiff::Timestamp::constant(EXAMPLE_SECOND, 0),
         });
         let found = policy.first_match(&world, &mut |_, _| {});
@@ -107,6 +116,16 @@ impl<'a> Example<'a> {
         };
         Err(self.entry.error(said))
     }
+}
+
+/// Reads what was spent before an example: `{ daily = "49.50" }`.
+fn read_spent(entry: &Entry<'_>) -> Result<BTreeMap<BudgetName, Amount>, ConfigError> {
+    let sums = entry.named_entries()?.into_iter().map(|sum| {
+        let name = sum.name().parse::<BudgetName>().map_err(|error| sum.error(error.to_string()))?;
+        let amount = sum.text()?.parse::<Amount>();
+        Ok((name, amount.map_err(|error| sum.error(format!("the sum cannot be read: {error}")))?))
+    });
+    sums.collect()
 }
 
 /// Who calls in an example.

@@ -1,6 +1,8 @@
 //! The one place where a call is judged.
 
-use super::condition::{ConditionError, Subject, World};
+mod counting;
+
+use super::condition::{ConditionError, Spending, Subject, World};
 use super::profile::Profile;
 use super::rule::{OnError, Rule, Then};
 use super::template::summarize;
@@ -10,6 +12,7 @@ use crate::assurance::Assurance;
 use crate::call::{CallKey, Presented, ToolCall};
 use crate::class::{Class, ClassSource, Classified, Trust};
 use crate::definition::ToolDefinition;
+use crate::id::BudgetName;
 use crate::mode::Mode;
 use crate::permit::{Permit, PermittedCall};
 use crate::redact::redact;
@@ -52,7 +55,7 @@ pub(super) struct Asking {
     typed: Option<String>,
     preview: Option<PreviewSource>,
     next: serde_json::Map<String, serde_json::Value>,
-    spend: Option<Spend>,
+    pub(super) spend: Option<Spend>,
     pub(super) standing: Option<Standing>,
     pub(super) times: crate::verdict::Times,
 }
@@ -109,6 +112,7 @@ impl Policy {
             class: classified.class,
             arguments: &binding.arguments,
             state: facts.state,
+            spent: Spending::Read(facts.spent),
             now: facts.now,
         });
         let found = self.first_match(&world, look);
@@ -267,8 +271,9 @@ impl Case<'_> {
 
     /// H9: whether the rule says that the call would change nothing. In doubt it would.
     fn is_unneeded(&self) -> bool {
-        let condition = self.found.and_then(|found| found.rule.noop_when.as_ref());
-        condition.is_some_and(|condition| condition.holds(self.world) == Ok(true))
+        let Some(rule) = self.found.map(|found| found.rule) else { return false };
+        let spent = |name: &BudgetName| self.policy.spent(rule, name, self.world);
+        rule.noop_when.as_ref().is_some_and(|condition| condition.holds(self.world, &spent) == Ok(true))
     }
 
     fn rule_name(&self) -> String {
@@ -277,16 +282,22 @@ impl Case<'_> {
 
     fn run(&self, permit: Permit) -> Ruling {
         match self.spend() {
+            Ok(Some(spend)) if !spend.charges.is_empty() => self.run_counted(spend),
             Ok(_) => Ruling::Forward(permit),
             Err(refusal) => refusal,
         }
     }
 
     pub(super) fn ask(&self) -> Ruling {
-        let spend = match self.spend() {
-            Ok(spend) => spend,
-            Err(refusal) => return refusal,
-        };
+        match self.spend() {
+            Ok(Some(spend)) if !spend.charges.is_empty() => self.ask_counted(spend),
+            Ok(spend) => self.ask_about(spend, None),
+            Err(refusal) => refusal,
+        }
+    }
+
+    /// Asks about a call, and says why, beside what the rule says.
+    fn ask_about(&self, spend: Option<Spend>, besides: Option<String>) -> Ruling {
         let (channel, least) = self.channel_and_proof();
         if least > self.facts.reach {
             return self.refuse(Why::NoApproverReachable { need: least });
@@ -299,7 +310,13 @@ impl Case<'_> {
             Ok(both) => both,
             Err(refusal) => return refusal,
         };
-        Ruling::Ask(Box::new(Asking { spend, channel, least, confirm, typed, preview, ..self.asking() }))
+        let asking = self.asking();
+        let reason = match (asking.reason, besides) {
+            (Some(reason), Some(besides)) => Some(Sanitized::line(&format!("{reason}; {besides}"))),
+            (None, Some(besides)) => Some(Sanitized::line(&besides)),
+            (reason, None) => reason,
+        };
+        Ruling::Ask(Box::new(Asking { reason, spend, channel, least, confirm, typed, preview, ..asking }))
     }
 
     /// What the human must type, and where the preview comes from, where the rule wants that.
@@ -366,14 +383,6 @@ impl Case<'_> {
             spend: None,
             standing: None,
             times: self.policy.defaults.times,
-        }
-    }
-
-    fn spend(&self) -> Result<Option<Spend>, Ruling> {
-        let Some(paths) = self.found.and_then(|found| found.rule.spend.as_ref()) else { return Ok(None) };
-        match paths.read(self.world.arguments()) {
-            Ok(spend) => Ok(Some(spend)),
-            Err(reason) => Err(self.refuse(Why::PolicyDenied { reason })),
         }
     }
 

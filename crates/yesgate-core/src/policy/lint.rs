@@ -41,6 +41,13 @@ pub enum LintKind {
         /// The tools the rule speaks of.
         tool: String,
     },
+    /// The rule lets calls run by what was spent, and does not count them.
+    Uncounted {
+        /// The budget that it looks at.
+        budget: String,
+    },
+    /// No rule counts in the budget or looks at it; it is the budget's name that stands for the rule's.
+    UnusedBudget,
 }
 
 impl Lint {
@@ -67,7 +74,8 @@ impl Lint {
 impl fmt::Display for Lint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rule, line, kind } = self;
-        write!(f, "{line}: rule {rule} ")?;
+        let subject = if *kind == LintKind::UnusedBudget { "budget" } else { "rule" };
+        write!(f, "{line}: {subject} {rule} ")?;
         match kind {
             LintKind::Unreachable { behind } => {
                 write!(f, "is never reached: rule {behind} above it decides every call of its tools")
@@ -84,6 +92,10 @@ impl fmt::Display for Lint {
             LintKind::UnknownServer { tool } => {
                 write!(f, "speaks of `{tool}`, and no configured server has such a name")
             }
+            LintKind::Uncounted { budget } => {
+                write!(f, "lets calls run by what was spent in `{budget}`, and counts them in no budget")
+            }
+            LintKind::UnusedBudget => f.write_str("is used by no rule: it limits nothing"),
         }
     }
 }
@@ -109,6 +121,22 @@ pub(super) fn rules(rules: &[Rule]) -> Vec<Lint> {
         }
     }
     lints
+}
+
+/// Looks at what is spent and not counted, and at budgets that limit nothing.
+pub(super) fn budgets(policy: &Policy) -> Vec<Lint> {
+    let uncounted = policy.rules.iter().filter(|rule| rule.lets_run() && rule.budgets.is_empty());
+    let uncounted = uncounted.filter_map(|rule| {
+        let budget = rule.all_budgets().next()?.to_string();
+        Some(Lint::new(rule, LintKind::Uncounted { budget }))
+    });
+    let is_used = |name| policy.rules.iter().any(|rule| rule.all_budgets().any(|used| used == name));
+    let unused = policy.budgets().filter(|budget| !is_used(budget.name())).map(|budget| Lint {
+        rule: budget.name().to_string(),
+        line: budget.line,
+        kind: LintKind::UnusedBudget,
+    });
+    uncounted.chain(unused).collect()
 }
 
 /// Looks at which servers the rules speak of. Without configured servers there is nothing to compare.

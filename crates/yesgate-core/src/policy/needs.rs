@@ -37,6 +37,9 @@ impl Policy {
         for rule in self.rules.iter().filter(|rule| rule.tool.matches(server, &definition.name)) {
             let action = self.action(Some(rule.then), definition, trust, rule.class.unwrap_or(class));
             most = most.max(self.need(action, Some(rule)));
+            for over in self.over_budget(rule) {
+                most = most.max(self.need(over, Some(rule)));
+            }
             if rule.is_unconditional() {
                 return most;
             }

@@ -1,6 +1,6 @@
 //! Raising the mode of a caller is itself a question, whatever rules there are (M6).
 
-use super::condition::{Subject, World};
+use super::condition::{Spending, Subject, World};
 use super::judge::{Case, Judged, held_back};
 use super::trace::DecidedBy;
 use super::{Facts, Policy};
@@ -29,6 +29,7 @@ impl Policy {
             class: Class::Dangerous,
             arguments: &binding.arguments,
             state: None,
+            spent: Spending::Read(facts.spent),
             now: facts.now,
         });
         let raising = Presented { mode: Some(mode), ..presented.clone() };

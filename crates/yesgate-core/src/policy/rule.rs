@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value};
 
-use super::CLASSES;
 use super::condition::Condition;
 use super::confirm::Confirm;
 use super::error::ConfigError;
@@ -13,8 +12,10 @@ use super::profile::AUTO;
 use super::reader::{Entry, Form, Section, shown};
 use super::spend::SpendPaths;
 use super::template::{Path, Template};
+use super::{CLASSES, budget};
 use crate::assurance::Assurance;
 use crate::class::Class;
+use crate::id::BudgetName;
 use crate::verdict::Channel;
 
 /// One rule. The first that matches a call decides about it.
@@ -38,6 +39,8 @@ pub(super) struct Rule {
     pub(super) summary: Option<Template>,
     pub(super) next: Map<String, Value>,
     pub(super) spend: Option<SpendPaths>,
+    /// The budgets that its calls count in.
+    pub(super) budgets: Vec<BudgetName>,
 }
 
 /// What a rule says about the calls it matches.
@@ -92,10 +95,18 @@ impl Rule {
             summary: section.entry("summary").map(|summary| template(&summary)).transpose()?,
             next: section.entry("next").map_or_else(|| Ok(Map::new()), |next| next.json_object())?,
             spend: section.entry("spend").map(|spend| SpendPaths::parse(&spend)).transpose()?,
+            budgets: section
+                .entry("budget")
+                .map_or_else(|| Ok(Vec::new()), |budget| budget::names(&budget))?,
         };
         rule.refuse_idle_keys(section)?;
         rule.refuse_state_without_lookup(section)?;
         Ok(rule)
+    }
+
+    /// The budgets that it counts in or looks at.
+    pub(super) fn all_budgets(&self) -> impl Iterator<Item = &BudgetName> {
+        self.budgets.iter().chain(self.when.iter().flat_map(Condition::budgets))
     }
 
     /// The closed way, should the condition have no answer.
@@ -145,10 +156,16 @@ impl Rule {
     /// A key that changes nothing is a misunderstanding; better found now than in an incident.
     fn refuse_idle_keys(&self, section: &Section<'_>) -> Result<(), ConfigError> {
         let (idle, what): (&[&'static str], _) = match self.then {
+            // What was spent is looked up for those whom `spend` names.
+            Some(Then::Reject) if self.all_budgets().next().is_some() => {
+                (&["confirm", "preview", "type", "noop_when", "channel", "assurance", "summary"], "rejects")
+            }
             Some(Then::Reject) => (
                 &["confirm", "preview", "type", "noop_when", "channel", "assurance", "summary", "spend"],
                 "rejects",
             ),
+            // Over a budget it may ask; that is looked at where the budgets are known.
+            Some(Then::Run) if !self.budgets.is_empty() => (&["type", "noop_when"], "lets calls run"),
             Some(Then::Run) => (&["type", "noop_when", "channel", "assurance"], "lets calls run"),
             Some(Then::Ask) | None => (&[], ""),
         };

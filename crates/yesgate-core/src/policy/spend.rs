@@ -5,10 +5,12 @@
 
 use serde_json::Value;
 
+use super::budget::Parties;
 use super::reader::{Entry, shown};
 use super::template::Path;
 use super::{ConfigError, SPEND_KEYS};
 use crate::amount::Amount;
+use crate::budget::Sums;
 use crate::verdict::Spend;
 
 /// Where a rule finds what a call costs.
@@ -54,13 +56,36 @@ impl SpendPaths {
                 amount.to_string()
             }
         };
+        let Parties { currency, recipient } = self.parties(arguments)?;
+        Ok(Spend { amount, currency, recipient, charges: Vec::new(), seen: Sums::default() })
+    }
+
+    /// Reads who gets it, and in which currency, or says loudly why that cannot be read.
+    pub(super) fn parties(&self, arguments: &Value) -> Result<Parties, String> {
         let read =
             |word: &Option<Word>, what| word.as_ref().map(|word| word.read(arguments, what)).transpose();
-        Ok(Spend {
-            amount,
+        Ok(Parties {
             currency: read(&self.currency, "currency")?,
             recipient: read(&self.recipient, "recipient")?,
         })
+    }
+
+    /// Whether it says in which currency.
+    pub(super) const fn says_currency(&self) -> bool {
+        self.currency.is_some()
+    }
+
+    /// Whether it says who gets it.
+    pub(super) const fn says_recipient(&self) -> bool {
+        self.recipient.is_some()
+    }
+
+    /// The currency that is the same for all calls, if it is.
+    pub(super) fn literal_currency(&self) -> Option<&str> {
+        match self.currency.as_ref()? {
+            Word::Literal(word) => Some(word),
+            Word::At(_) => None,
+        }
     }
 }
 

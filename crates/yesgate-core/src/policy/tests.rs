@@ -1,5 +1,6 @@
 //! The policy, tested through the text of a configuration: what an operator writes, what comes of it.
 
+mod budgets;
 mod conditions;
 mod config;
 mod confirm;
@@ -20,6 +21,7 @@ use serde_json::{Value, json};
 
 use super::{ClientWays, Config, Facts, Known, Pin, Policy, Trace};
 use crate::assurance::Assurance;
+use crate::budget::Sums;
 use crate::call::{CallKey, Presented, ToolCall, WishedChannel};
 use crate::class::Trust;
 use crate::definition::ToolDefinition;
@@ -30,7 +32,7 @@ use crate::mode::Mode;
 use crate::permit::Permit;
 use crate::regime::Regime;
 use crate::switch::OperatorSwitch;
-use crate::verdict::{Question, Verdict};
+use crate::verdict::{Question, Standing, Verdict};
 
 fn policy(text: &str) -> Policy {
     match Config::parse(text) {
@@ -53,6 +55,7 @@ struct Scene {
     ways: ClientWays,
     switch: OperatorSwitch,
     reach: Assurance,
+    spent: Sums,
     now: Timestamp,
 }
 
@@ -70,6 +73,7 @@ fn call(name: &str) -> Scene {
         ways: ClientWays::default(),
         switch: OperatorSwitch::DryRun,
         reach: Assurance::Verified,
+        spent: Sums::default(),
         now: fixture::t(0),
     }
 }
@@ -152,6 +156,7 @@ impl Scene {
             switch: self.switch,
             reach: self.reach,
             state: None,
+            spent: &self.spent,
             now: self.now,
         }
     }
@@ -213,8 +218,13 @@ fn short(verdict: &Verdict) -> String {
         Verdict::AskWithPreview(question, _) => {
             format!("asks with preview ({}, {})", question.channel.as_str(), question.least)
         }
-        Verdict::Ask(question) if question.standing.is_some() => "runs (two keys)".to_owned(),
-        Verdict::Ask(question) => format!("asks ({}, {})", question.channel.as_str(), question.least),
+        Verdict::Ask(question) => match question.standing {
+            Some(Standing::TwoKeys) => "runs (two keys)".to_owned(),
+            Some(Standing::Rule) => {
+                format!("runs, counted (rule {})", question.rule.as_deref().unwrap_or(""))
+            }
+            None => format!("asks ({}, {})", question.channel.as_str(), question.least),
+        },
         Verdict::Refuse(refusal) => format!("refused ({})", refusal.why.code()),
     }
 }

@@ -2,14 +2,17 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::judge::{Asking, Ruling};
 use super::{Facts, Policy};
+use crate::amount::Amount;
 use crate::assurance::Assurance;
+use crate::budget::Sum;
 use crate::call::{Presented, ToolCall};
 use crate::class::Class;
-use crate::id::{ServerName, ToolName};
+use crate::id::{BudgetName, ServerName, ToolName};
 use crate::mode::Mode;
 use crate::permit::Permit;
 use crate::render::Sanitized;
@@ -32,6 +35,9 @@ pub struct Trace {
     pub profile: Option<&'static str>,
     /// The rules that were looked at, in order; the last one may have matched.
     pub rules: Vec<RuleTrace>,
+    /// What was spent in the budgets that were looked at.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<BudgetTrace>,
     /// What decided.
     pub decided_by: DecidedBy,
     /// The verdict.
@@ -52,6 +58,21 @@ pub struct RuleTrace {
     /// What came of it.
     #[serde(flatten)]
     pub outcome: RuleOutcome,
+}
+
+/// What was spent in one budget, as the call counts in it.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct BudgetTrace {
+    /// The budget.
+    pub budget: BudgetName,
+    /// What was spent.
+    pub spent: Amount,
+    /// The most that may be.
+    pub most: Amount,
+    /// In which currency.
+    pub currency: Option<String>,
+    /// When the first of it is free again.
+    pub frees_at: Option<Timestamp>,
 }
 
 /// What came of holding a rule against a call.
@@ -131,6 +152,15 @@ pub enum Answer {
     },
     /// Both keys are turned: it runs, and is written down as nobody's yes.
     RunsByTwoKeys,
+    /// A rule lets it run within budgets: it is counted, and written down as the rule's yes.
+    RunsCounted {
+        /// The rule.
+        rule: String,
+        /// What it costs.
+        amount: String,
+        /// In which budgets that counts.
+        budgets: Vec<BudgetName>,
+    },
     /// It is refused.
     Refused {
         /// The code agents match on.
@@ -159,8 +189,23 @@ pub(super) fn explain(policy: &Policy, call: &ToolCall, presented: &Presented, f
         mode: judged.mode,
         profile: policy.profile.map(super::Profile::as_str),
         rules,
+        budgets: facts.spent.iter().filter_map(|sum| BudgetTrace::of(policy, sum)).collect(),
         decided_by: judged.by,
         answer: Answer::of(&judged.ruling),
+    }
+}
+
+impl BudgetTrace {
+    fn of(policy: &Policy, sum: &Sum) -> Option<Self> {
+        let account = &sum.window.account;
+        let budget = policy.budgets.get(&account.budget)?;
+        Some(Self {
+            budget: account.budget.clone(),
+            spent: sum.spent,
+            most: budget.most(),
+            currency: account.currency.clone(),
+            frees_at: sum.frees_at(),
+        })
     }
 }
 
@@ -186,6 +231,15 @@ impl Answer {
     fn of_asking(asking: &Asking) -> Self {
         match asking.standing {
             Some(Standing::TwoKeys) => Self::RunsByTwoKeys,
+            Some(Standing::Rule) => {
+                let spend = asking.spend.as_ref();
+                let charges = spend.map_or(&[][..], |spend| &spend.charges);
+                Self::RunsCounted {
+                    rule: asking.rule.clone().unwrap_or_default(),
+                    amount: spend.map(|spend| spend.amount.clone()).unwrap_or_default(),
+                    budgets: charges.iter().map(|charge| charge.window.account.budget.clone()).collect(),
+                }
+            }
             None => Self::Asks {
                 summary: asking.summary.clone(),
                 channel: asking.channel,
@@ -205,6 +259,11 @@ impl fmt::Display for Trace {
         writeln!(f, "profile  {}", self.profile.unwrap_or("none"))?;
         for rule in &self.rules {
             writeln!(f, "rule     {}: {}", rule.rule, rule.outcome)?;
+        }
+        for BudgetTrace { budget, spent, most, currency, .. } in &self.budgets {
+            let currency = currency.as_deref().unwrap_or_default();
+            let words = format!("{spent} of {most} {currency}");
+            writeln!(f, "budget   {budget}: {} spent", words.trim_end())?;
         }
         writeln!(f, "decided  by {}", self.decided_by)?;
         write!(f, "verdict  {}", self.answer)
@@ -258,6 +317,10 @@ impl fmt::Display for Answer {
                 }
             }
             Self::RunsByTwoKeys => f.write_str("runs, by both keys"),
+            Self::RunsCounted { rule, amount, budgets } => {
+                let budgets: Vec<&str> = budgets.iter().map(BudgetName::as_str).collect();
+                write!(f, "runs, by rule {rule}, and counts {amount} in {}", budgets.join(", "))
+            }
             Self::Refused { code, message } => write!(f, "refused ({code}): {message}"),
         }
     }

@@ -20,6 +20,7 @@ use super::modes::SET_MODE;
 use super::{Gate, forgotten};
 use crate::channel::elicitation::Elicited;
 use crate::errand::Errand;
+use crate::look_up::Circumstances;
 use crate::reply::{IsError, Reply};
 use crate::run::own_words;
 use crate::upstream::Form;
@@ -30,7 +31,7 @@ pub(super) struct Held {
     pub(super) question: Question,
     pub(super) request: CallRequest,
     pub(super) definition: Arc<ToolDefinition>,
-    pub(super) state: Option<Value>,
+    pub(super) known: Circumstances,
 }
 
 /// What came of one way to ask.
@@ -65,13 +66,13 @@ impl Gate {
     async fn ask_every_way(&self, mut held: Held, errand: &Errand) -> Reply {
         let tool = held.question.binding.tool.clone();
         loop {
-            let Held { question, request, definition, state } = held;
+            let Held { question, request, definition, known } = held;
             let call = question.call();
             let open = match self.ask(question, &request, errand).await {
                 Way::Answered(reply) => return reply,
                 Way::Nobody(open) => open,
             };
-            let verdict = self.decide_again(errand, call, &request, &definition, state.as_ref()).await;
+            let verdict = self.decide_again(errand, call, &request, &definition, &known).await;
             let question = match self.previewed(&errand.way, verdict).await {
                 Ok(Verdict::Ask(question)) if question.channel != Channel::Elicitation => *question,
                 Ok(Verdict::Refuse(refusal)) | Err(refusal) => {
@@ -82,7 +83,7 @@ impl Gate {
                 // is open stays so.
                 Ok(_) => return self.still_open(open.id()).await,
             };
-            held = Held { question, request, definition, state };
+            held = Held { question, request, definition, known };
         }
     }
 
@@ -93,10 +94,10 @@ impl Gate {
         call: ToolCall,
         request: &CallRequest,
         definition: &ToolDefinition,
-        state: Option<&Value>,
+        known: &Circumstances,
     ) -> Verdict {
         if call.binding.method != SET_MODE {
-            return self.decide(errand, call, &request.presented, definition, state).await;
+            return self.decide(errand, call, &request.presented, definition, known).await;
         }
         match self.decide_mode(errand, call, &request.presented, definition).await {
             Ok(verdict) => verdict,
@@ -116,7 +117,7 @@ impl Gate {
         let boot = self.setting.boot.clone();
         let asked = self
             .ledger
-            .update_slot(SlotKey::of(&question.binding), move |slot, now| {
+            .update_slot_with(SlotKey::of(&question.binding), question.windows(), move |slot, now| {
                 let runner = Runner { boot: &boot, ground: Ground::Holds, awaited: Awaited::Yes };
                 slot.ask(question, fresh, &runner, now)
             })

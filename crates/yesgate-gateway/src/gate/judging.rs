@@ -7,8 +7,8 @@
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::time::Instant;
+use yesgate_core::budget::Sums;
 use yesgate_core::call::{CallRequest, Presented, ToolCall};
 use yesgate_core::caller::Caller;
 use yesgate_core::class::Class;
@@ -29,7 +29,7 @@ use super::Gate;
 use super::modes::SET_MODE;
 use crate::book::Unreadable;
 use crate::errand::Errand;
-use crate::look_up::NoState;
+use crate::look_up::{Circumstances, NoState};
 use crate::metrics::labels::Judged;
 use crate::offer::Offer;
 use crate::talk::Elicitation;
@@ -62,10 +62,10 @@ impl Gate {
         call: ToolCall,
         presented: &Presented,
         definition: &ToolDefinition,
-        state: Option<&Value>,
+        known: &Circumstances,
     ) -> Verdict {
         let ways = self.ways(errand);
-        let verdict = self.judge(call.clone(), presented, definition, ways, state);
+        let verdict = self.judge(call.clone(), presented, definition, ways, known);
         let may_change = match &verdict {
             Verdict::Forward(permitted) => match permitted.permit() {
                 Permit::Class(Class::ReadOnly) => self.reviewed().read.elapsed() > FRESH,
@@ -83,7 +83,7 @@ impl Gate {
             | Verdict::Refuse(_) => true,
         };
         let verdict = if may_change && self.reload_pins().await.unwrap_or(false) {
-            self.judge(call, presented, definition, ways, state)
+            self.judge(call, presented, definition, ways, known)
         } else {
             verdict
         };
@@ -97,7 +97,7 @@ impl Gate {
         presented: &Presented,
         definition: &ToolDefinition,
         ways: ClientWays,
-        state: Option<&Value>,
+        known: &Circumstances,
     ) -> Verdict {
         let (pins, regimes) = self.known();
         let regime = regimes.of(&call.binding.caller);
@@ -109,7 +109,8 @@ impl Gate {
             ways,
             switch: self.setting.switch,
             reach: self.setting.reach,
-            state,
+            state: known.state.as_ref(),
+            spent: &known.spent,
             now: self.ledger.now(),
         };
         self.policy().decide(call, presented, &facts)
@@ -135,9 +136,16 @@ impl Gate {
             switch: self.setting.switch,
             reach: self.setting.reach,
             state: None,
+            spent: &Sums::default(),
             now: self.ledger.now(),
         };
         Ok(self.policy().decide_mode(call, presented, &facts))
+    }
+
+    /// The mode that a caller is in, as far as that was read.
+    pub(super) fn mode_in_force(&self, caller: &Caller) -> Mode {
+        let (_, regimes) = self.known();
+        regimes.of(caller).mode.unwrap_or_else(|| self.policy().mode())
     }
 
     /// What the client of a call can do for the human behind it, as far as it declared and was seen.
@@ -255,21 +263,24 @@ impl Gate {
         else {
             return Ok(Ground::ToolChanged);
         };
-        let state = self.state_for(way, &question.binding).await.map_err(|NoState| no_state())?;
+        let mode = question.binding.mode;
+        let known = self.circumstances(way, &question.binding, mode).await.map_err(|NoState| no_state())?;
         let mut binding = question.binding.clone();
         binding.definition = definition.digest;
         binding.preview = None;
         // The yes was to a call in this mode, whatever mode the caller is in by now.
         let presented = Presented { mode: Some(binding.mode), ..Presented::default() };
         let ways = ClientWays { forms: question.channel == Channel::Elicitation };
-        let verdict = self.judge(ToolCall { binding }, &presented, &definition, ways, state.as_ref());
-        Ok(match self.previewed(way, verdict).await? {
+        let verdict = self.judge(ToolCall { binding }, &presented, &definition, ways, &known);
+        match self.previewed(way, verdict).await? {
             Verdict::Ask(now_asked) | Verdict::AskWithPreview(now_asked, _) => {
-                question.ground_under(&now_asked)
+                Ok(question.ground_under(&now_asked))
             }
-            Verdict::Forward(_) | Verdict::Unneeded(_) => Ground::Holds,
-            Verdict::Explain(_) | Verdict::Preview(_) | Verdict::Refuse(_) => Ground::PolicyStricter,
-        })
+            Verdict::Forward(_) | Verdict::Unneeded(_) => Ok(Ground::Holds),
+            // The same policy may judge otherwise a while later.
+            Verdict::Refuse(refusal) if PASSING.contains(&refusal.why.code()) => Err(refusal),
+            Verdict::Explain(_) | Verdict::Preview(_) | Verdict::Refuse(_) => Ok(Ground::PolicyStricter),
+        }
     }
 
     /// How a tool is offered to the agent.
@@ -314,6 +325,9 @@ impl Gate {
         Ok(changed)
     }
 }
+
+/// Refusals that say nothing about the question itself.
+const PASSING: [&str; 2] = ["budget_exceeded", "consent_unavailable"];
 
 /// How long pins pass for fresh: a human who became stricter is heard within this time.
 const FRESH: Duration = Duration::from_secs(1);

@@ -20,6 +20,7 @@ use super::preview::object;
 use crate::cancel::Cancel;
 use crate::errand::Errand;
 use crate::hearing::Hearing;
+use crate::look_up::Circumstances;
 use crate::own_tools::OwnTool;
 use crate::reply::{IsError, Reply};
 use crate::run::own_words;
@@ -54,7 +55,12 @@ impl Gate {
             Verdict::Ask(question) => {
                 let definition = Arc::new(definition);
                 self.held(
-                    Held { question: *question, request: request.clone(), definition, state: None },
+                    Held {
+                        question: *question,
+                        request: request.clone(),
+                        definition,
+                        known: Circumstances::default(),
+                    },
                     errand,
                 )
                 .await

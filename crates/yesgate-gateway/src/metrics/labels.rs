@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use yesgate_core::refusal::Why;
-use yesgate_core::verdict::Verdict;
+use yesgate_core::verdict::{Standing, Verdict};
 
 /// A label with a fixed set of values.
 pub(super) trait Label: Copy + 'static {
@@ -181,6 +181,8 @@ label!(
         TooLargeToReview = "too_large_to_review",
         /// A human froze the client.
         ClientFrozen = "client_frozen",
+        /// A budget has no room for it.
+        BudgetExceeded = "budget_exceeded",
         /// The ledger cannot be used.
         ConsentUnavailable = "consent_unavailable",
     }
@@ -206,7 +208,10 @@ impl From<&Verdict> for Judged {
     fn from(verdict: &Verdict) -> Self {
         match verdict {
             Verdict::Forward(_) => Self::Forwarded,
-            Verdict::Ask(_) | Verdict::AskWithPreview(..) => Self::Asked,
+            Verdict::Ask(question) | Verdict::AskWithPreview(question, _) => match question.standing {
+                Some(Standing::Rule) => Self::Forwarded,
+                Some(Standing::TwoKeys) | None => Self::Asked,
+            },
             Verdict::Explain(_) | Verdict::Preview(_) | Verdict::Unneeded(_) => Self::Explained,
             Verdict::Refuse(_) => Self::Refused,
         }
@@ -235,6 +240,7 @@ impl From<&Why> for RefusalCode {
             Why::ToolChanged => Self::ToolChanged,
             Why::ContentChanged => Self::ContentChanged,
             Why::TooLargeToReview { .. } => Self::TooLargeToReview,
+            Why::BudgetExceeded(_) => Self::BudgetExceeded,
             Why::ConsentUnavailable { .. } => Self::ConsentUnavailable,
         }
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::{any, prop_assert_eq, proptest};
 use serde_json::json;
+use yesgate_core::amount::Amount;
 use yesgate_core::assurance::Assurance;
+use yesgate_core::budget::{Exceeded, Over};
 use yesgate_core::class::Class;
 use yesgate_core::mode::Mode;
 use yesgate_core::refusal::Why;
@@ -203,10 +205,22 @@ fn a_refusal_is_counted_under_the_code_that_the_agent_gets() {
         Why::PolicyChanged,
         Why::ContentChanged,
         Why::TooLargeToReview { bytes: 1 },
+<<<<<<< ours
         Why::NothingTyped,
         Why::WrongText { left: 1 },
         Why::ClientFrozen { reason: "…".into() },
         Why::Stopped { reason: "…".into() },
+=======
+        Why::BudgetExceeded(Box::new(Exceeded {
+            budget: "daily".parse().unwrap(),
+            amount: Amount::ZERO,
+            most: Amount::ZERO,
+            left: Amount::ZERO,
+            currency: None,
+            frees_at: None,
+            over: Over::Reject,
+        })),
+>>>>>>> theirs
         Why::ConsentUnavailable { reason: "…" },
     ];
     for why in &all {

@@ -22,7 +22,7 @@ pub(super) fn load(connection: &Connection, target: &Target, now: Timestamp) -> 
         Target::Nothing | Target::Keys => Ok(Vec::new()),
         Target::Intent(id) => select(connection, "id = ?1", [id.as_str()]),
         Target::Token(hash) => select(connection, "token_hash = ?1", [hash.0.as_bytes()]),
-        Target::Slot(slot) => {
+        Target::Slot(slot, _) => {
             let matters = "slot = ?1 AND matters_until > ?2 ORDER BY number";
             select(connection, matters, params![slot.0.as_bytes(), nanoseconds(now)])
         }

@@ -46,7 +46,7 @@ fn is_foreign(connection: &Connection, version: i64) -> Result<bool, Fault> {
 const APPLICATION_ID: i64 = 0x5945_5347;
 
 /// The n-th one makes schema n + 1 of schema n. Never change one that was released.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     // Times are nanoseconds since 1970. The columns of `intent` are there to be searched; the body
     // is the intent. `matters_until` says how long an intent is part of its slot.
     "CREATE TABLE intent (
@@ -140,4 +140,17 @@ const MIGRATIONS: [&str; 3] = [
          words TEXT NOT NULL,
          PRIMARY KEY (kind, name)
      ) STRICT, WITHOUT ROWID;",
+    // What counts in budgets. The amount is its exact text; no database adds it up.
+    "CREATE TABLE spend (
+         intent    TEXT    NOT NULL REFERENCES intent (id),
+         budget    TEXT    NOT NULL,
+         org       TEXT    NOT NULL,
+         principal TEXT    NOT NULL,
+         currency  TEXT,
+         recipient BLOB,
+         amount    TEXT    NOT NULL,
+         at        INTEGER NOT NULL,
+         PRIMARY KEY (intent, budget)
+     ) STRICT, WITHOUT ROWID;
+     CREATE INDEX spend_by_budget ON spend (budget, at);",
 ];

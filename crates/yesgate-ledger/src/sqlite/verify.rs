@@ -7,14 +7,15 @@ use rusqlite::{Connection, Row};
 use yesgate_core::audit::{AuditEntry, AuditEvent, GENESIS, chain};
 use yesgate_core::caller::Caller;
 use yesgate_core::digest::Digest;
-use yesgate_core::id::{IntentId, KeyId, KeyName, ServerName, ToolName};
+use yesgate_core::id::{BudgetName, IntentId, KeyId, KeyName, ServerName, ToolName};
 use yesgate_core::key::{BearerKeyHash, KeyRecord};
 use yesgate_core::policy::Pin;
 
 use super::fault::Fault as StoreFault;
 use super::rows::{self, Head, Loaded};
-use super::{keys, queries, regime};
+use super::{budgets, keys, queries, regime};
 use crate::report::{Fault, VerifyReport};
+use crate::spending::Spending;
 use crate::told::Told;
 
 /// Reads everything once, as of one moment.
@@ -24,6 +25,7 @@ pub(super) fn verify(connection: &Connection) -> Result<VerifyReport, StoreFault
     let mut report = VerifyReport { rows: 0, intents: 0, head: GENESIS, faults: Vec::new() };
     trail.read(&snapshot, &mut report)?;
     trail.compare_intents(&snapshot, &mut report)?;
+    trail.compare_spends(&snapshot, &mut report)?;
     trail.compare_pins(&snapshot, &mut report)?;
     trail.compare_keys(&snapshot, &mut report)?;
     if trail.regime != regime::all_words(&snapshot)? {
@@ -37,6 +39,7 @@ pub(super) fn verify(connection: &Connection) -> Result<VerifyReport, StoreFault
 #[derive(Default)]
 struct Trail {
     intents: BTreeMap<IntentId, Told>,
+    spends: BTreeMap<(IntentId, BudgetName), Spending>,
     in_use: BTreeSet<ServerName>,
     pins: BTreeMap<(ServerName, ToolName), Pin>,
     keys: BTreeMap<KeyId, Key>,
@@ -101,7 +104,10 @@ impl Trail {
     fn follow(&mut self, entry: AuditEntry, sequence: u64, report: &mut VerifyReport) {
         if let Some(id) = entry.intent {
             match Told::after(self.intents.get(&id), &entry.event) {
-                Ok(told) => drop(self.intents.insert(id, told)),
+                Ok(told) => {
+                    self.follow_spend(&id, &told, entry.at);
+                    self.intents.insert(id, told);
+                }
                 Err(_) => report.find(Fault::ImpossibleStep { sequence }),
             }
             return;
@@ -146,6 +152,32 @@ impl Trail {
             | AuditEvent::WentOn { .. }
             | AuditEvent::Refused { .. } => {}
         }
+    }
+
+    /// Notes what a yes counts, and what is given back.
+    fn follow_spend(&mut self, id: &IntentId, told: &Told, at: Timestamp) {
+        let before = self.intents.get(id).and_then(Told::counted);
+        match (before, told.counted()) {
+            (None, Some(counted)) => {
+                for spend in Spending::told(id, counted, at) {
+                    self.spends.insert((id.clone(), spend.budget.clone()), spend);
+                }
+            }
+            (Some(_), None) => self.spends.retain(|(intent, _), _| intent != id),
+            (None, None) | (Some(_), Some(_)) => {}
+        }
+    }
+
+    /// Looks for amounts that nobody counted, that are gone, or that are not what was counted.
+    fn compare_spends(&self, connection: &Connection, report: &mut VerifyReport) -> Result<(), StoreFault> {
+        let stored = budgets::all(connection)?;
+        let differs = |key| self.spends.get(key) != stored.get(key);
+        let keys: BTreeSet<_> = self.spends.keys().chain(stored.keys()).collect();
+        let ids: BTreeSet<_> = keys.into_iter().filter(|key| differs(*key)).map(|(id, _)| id).collect();
+        for id in ids {
+            report.find(Fault::SpendDiffers { id: id.clone() });
+        }
+        Ok(())
     }
 
     /// Looks for intents that are not what the trail makes of them.

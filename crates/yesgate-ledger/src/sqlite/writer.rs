@@ -12,13 +12,13 @@ use tokio::sync::mpsc;
 use yesgate_core::audit::{AuditEntry, AuditEvent, chain};
 use yesgate_core::class::Class;
 use yesgate_core::clock::Clock;
-use yesgate_core::intent::{Intent, SlotKey, State};
+use yesgate_core::intent::{DoneKind, Intent, SlotKey, State};
 use yesgate_core::json::CanonicalJson;
 
 use super::ReadJob;
 use super::fault::Fault;
 use super::rows::{self, Head, Loaded};
-use super::{keys, queries, regime};
+use super::{budgets, keys, queries, regime};
 use crate::change::{Change, Found, Target};
 use crate::changes::Bell;
 use crate::error::LedgerError;
@@ -181,7 +181,8 @@ impl Batch<'_> {
 
     fn one(&mut self, change: &mut dyn Change) -> Result<(), Fault> {
         let target = change.target().clone();
-        let loaded = rows::load(self.connection, &target, self.now)?;
+        let mut loaded = rows::load(self.connection, &target, self.now)?;
+        budgets::fill(self.connection, &target, &mut loaded, self.now)?;
         if !loaded.is_empty() {
             self.touched = Touched::Yes;
         }
@@ -209,10 +210,12 @@ impl Batch<'_> {
         match target {
             Target::Server(server, _) => Ok(Found { pins: queries::pins(self.connection, server)?, ..found }),
             Target::Keys => Ok(Found { keys: keys::all(self.connection)?, ..found }),
+            Target::Slot(_, windows) => {
+                Ok(Found { sums: budgets::sums(self.connection, windows, self.now, None)?, ..found })
+            }
             Target::Nothing
             | Target::Intent(_)
             | Target::Token(_)
-            | Target::Slot(_)
             | Target::Due
             | Target::Open
             | Target::RunningOf(_) => Ok(found),
@@ -273,13 +276,13 @@ impl Batch<'_> {
         self.head.sequence = sequence;
         self.head.hash = hash;
         self.touched = Touched::Yes;
-        self.keep_what_it_tells(&entry.event)
+        self.keep_what_it_tells(entry)
     }
 
-    /// Keeps what a row itself determines: there is no pin, no first use and no revocation without
-    /// the row of it.
-    fn keep_what_it_tells(&self, event: &AuditEvent) -> Result<(), Fault> {
-        match event {
+    /// Keeps what a row itself determines: there is no pin, no first use, no revocation and no counted amount
+    /// without the row of it.
+    fn keep_what_it_tells(&self, entry: &AuditEntry) -> Result<(), Fault> {
+        match &entry.event {
             AuditEvent::FirstUse { server } => {
                 self.connection
                     .prepare_cached("INSERT INTO server_in_use (server) VALUES (?1)")?
@@ -300,24 +303,34 @@ impl Batch<'_> {
             | AuditEvent::Frozen { .. }
             | AuditEvent::Thawed { .. }
             | AuditEvent::Stopped { .. }
-            | AuditEvent::WentOn { .. } => match regime::told_by(event) {
+            | AuditEvent::WentOn { .. } => match regime::told_by(&entry.event) {
                 Some((key, words)) => regime::keep(self.connection, &key, words.as_deref()),
+                None => Ok(()),
+            },
+            AuditEvent::Approved { counted: Some(counted), .. } => match &entry.intent {
+                Some(id) => budgets::count(self.connection, id, counted, entry.at),
+                None => Ok(()),
+            },
+            AuditEvent::Finished { outcome } if outcome != DoneKind::NotSent.as_str() => Ok(()),
+            // It did not run, and never will.
+            AuditEvent::Finished { .. }
+            | AuditEvent::Resolved { ran: false, .. }
+            | AuditEvent::Denied { .. }
+            | AuditEvent::Expired
+            | AuditEvent::Superseded { .. }
+            | AuditEvent::Voided { .. }
+            | AuditEvent::Cancelled { .. } => match &entry.intent {
+                Some(id) => budgets::give_back(self.connection, id),
                 None => Ok(()),
             },
             // The key was stored with its hash, which the row does not have.
             AuditEvent::KeyAdded { .. }
             | AuditEvent::Opened { .. }
             | AuditEvent::TokenIssued
-            | AuditEvent::Approved { .. }
-            | AuditEvent::Denied { .. }
+            | AuditEvent::Approved { counted: None, .. }
             | AuditEvent::Redeemed { .. }
-            | AuditEvent::Finished { .. }
             | AuditEvent::Lost { .. }
-            | AuditEvent::Resolved { .. }
-            | AuditEvent::Expired
-            | AuditEvent::Superseded { .. }
-            | AuditEvent::Voided { .. }
-            | AuditEvent::Cancelled { .. }
+            | AuditEvent::Resolved { ran: true, .. }
             | AuditEvent::CallerLeft
             | AuditEvent::HandedOver
             | AuditEvent::LateAnswer { .. }
@@ -348,7 +361,7 @@ fn belongs(intent: &Intent, before: Option<&Loaded>, target: &Target) -> bool {
     let binding = &intent.question().binding;
     match (before, target) {
         (Some(before), _) => before.intent.question() == intent.question(),
-        (None, Target::Slot(slot)) => SlotKey::of(binding) == *slot && binding.digest() == intent.digest(),
+        (None, Target::Slot(slot, _)) => SlotKey::of(binding) == *slot && binding.digest() == intent.digest(),
         (
             None,
             Target::Nothing

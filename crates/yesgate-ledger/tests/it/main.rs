@@ -5,6 +5,8 @@ mod audit;
 #[cfg(test)]
 mod boots;
 #[cfg(test)]
+mod budgets;
+#[cfg(test)]
 mod clock;
 #[cfg(test)]
 mod failures;

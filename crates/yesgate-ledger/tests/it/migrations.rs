@@ -6,6 +6,7 @@ use yesgate_core::class::Class;
 use yesgate_core::intent::State;
 use yesgate_core::policy::{Known, Pin, Usage};
 
+use crate::budgets::{payment, run, spent};
 use crate::support::{Place, assert_sound, binding, id, identity, redeem, state};
 
 /// A place with a ledger of schema 1 in it.
@@ -57,5 +58,22 @@ async fn a_server_that_was_reviewed_before_is_not_full_of_new_tools() {
     let pins = ledger.pins(&server).await.unwrap();
     assert_eq!(pins.get(&"get_plan".parse().unwrap()).unwrap().class, Some(Class::ReadOnly));
     assert_eq!(pins.get(&"upgrade_plan".parse().unwrap()).unwrap().class, None);
+    assert_sound(&ledger).await;
+}
+
+/// I6: a ledger of schema 2 has spent nothing in any budget; what is decided from then on counts, and an unused yes of
+/// before runs and counts nothing.
+#[tokio::test]
+async fn a_ledger_of_schema_2_begins_to_count() {
+    let place = old_place();
+    Connection::open(&place.path).unwrap().execute_batch(include_str!("schema_2.sql")).unwrap();
+    let ledger = place.open(1).await;
+    assert_sound(&ledger).await;
+    assert_eq!(spent(&ledger).await, "0");
+    drop(redeem(&ledger, &id(3)).await.unwrap().unwrap());
+    assert_eq!(spent(&ledger).await, "0");
+    assert!(run(&ledger, 9, payment("pay", "45")).await.is_ok());
+    assert_eq!(run(&ledger, 10, payment("pay", "5.01")).await.unwrap_err().why.code(), "budget_exceeded");
+    assert_eq!(spent(&ledger).await, "45");
     assert_sound(&ledger).await;
 }

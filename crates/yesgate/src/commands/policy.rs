@@ -112,6 +112,24 @@ async fn explain(settings: &Settings, args: &ExplainArgs, as_json: bool) -> anyh
         Some(definition) => definition,
         None => ToolDefinition::parse(&json!({"name": tool}))?,
     };
+    // As `wrap` calls it.
+    let account = format!("uid-{}", rustix::process::getuid().as_raw());
+    let call = ToolCall {
+        binding: Binding {
+            caller: Caller { org: "local".parse()?, principal: account.parse()?, client: "explain".parse()? },
+            identity: ServerIdentity::of_application(&server),
+            server: server.clone(),
+            method: "tools/call".into(),
+            definition: definition.digest,
+            arguments: CanonicalJson::of(&arguments)?,
+            meta: CanonicalJson::empty_object(),
+            mode: Mode::Execute,
+            preview: None,
+            tool: tool.clone(),
+        },
+    };
+    let windows = settings.config.policy.windows(&call.binding);
+    let spent = ledger.spent(windows, call.binding.digest()).await?;
     let facts = Facts {
         definition: &definition,
         trust: trust(&settings.config, &server, untrusted),
@@ -121,21 +139,8 @@ async fn explain(settings: &Settings, args: &ExplainArgs, as_json: bool) -> anyh
         switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
         reach: REACH,
         state: state.as_ref(),
+        spent: &spent,
         now: now(),
-    };
-    let call = ToolCall {
-        binding: Binding {
-            caller: Caller { org: "local".parse()?, principal: "you".parse()?, client: "explain".parse()? },
-            identity: ServerIdentity::of_application(&server),
-            server,
-            method: "tools/call".into(),
-            definition: definition.digest,
-            arguments: CanonicalJson::of(&arguments)?,
-            meta: CanonicalJson::empty_object(),
-            mode: Mode::Execute,
-            preview: None,
-            tool,
-        },
     };
     let trace = settings.config.policy.explain(&call, &Presented::default(), &facts);
     if as_json {

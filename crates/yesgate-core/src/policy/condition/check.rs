@@ -1,17 +1,24 @@
 //! What a condition may say: refuses at load whatever could only fail, or run long, later.
 
+mod exact;
+
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue};
 use cel::parser::Expression;
+use jiff::tz::TimeZone;
 
+use self::exact::{is_exact, only_compared, under};
 use super::super::error::{hint_for, listed};
 use super::super::reader::shown;
+use super::world::ZONES;
 use super::{CompileError, LONGEST_CONDITION, Loops, Root, functions};
-use crate::amount::Amount;
+use crate::id::BudgetName;
 
 /// A condition that may be evaluated.
 pub(super) struct Checked {
     pub(super) expression: Expression,
     pub(super) reads: Vec<Root>,
+    pub(super) budgets: Vec<BudgetName>,
+    pub(super) zones: Vec<TimeZone>,
     pub(super) loops: Loops,
 }
 
@@ -50,11 +57,17 @@ pub(super) fn parse(source: &str) -> Result<Checked, CompileError> {
         let (start, last) = spans.offset_for(node.id)?;
         source.get(usize::try_from(start).ok()?..=usize::try_from(last).ok()?)
     };
-    let mut checker =
-        Checker { literal: &literal, loop_variables: Vec::new(), reads: Vec::new(), loops: Loops::Never };
+    let mut checker = Checker {
+        literal: &literal,
+        loop_variables: Vec::new(),
+        reads: Vec::new(),
+        budgets: Vec::new(),
+        zones: Vec::new(),
+        loops: Loops::Never,
+    };
     checker.visit(&mut expression, 0)?;
-    let Checker { reads, loops, .. } = checker;
-    Ok(Checked { expression, reads, loops })
+    let Checker { reads, budgets, zones, loops, .. } = checker;
+    Ok(Checked { expression, reads, budgets, zones, loops })
 }
 
 struct Checker<'s> {
@@ -62,6 +75,8 @@ struct Checker<'s> {
     literal: &'s dyn Fn(&IdedExpr) -> Option<&'s str>,
     loop_variables: Vec<String>,
     reads: Vec<Root>,
+    budgets: Vec<BudgetName>,
+    zones: Vec<TimeZone>,
     loops: Loops,
 }
 
@@ -74,18 +89,20 @@ impl Checker<'_> {
             Expr::Literal(_) => Ok(()),
             Expr::Ident(name) => self.name(name),
             Expr::Select(select) => {
+                if let Expr::Call(call) = &select.operand.expr
+                    && call.func_name == "at"
+                {
+                    let zone = self.zone(call)?;
+                    select.operand.expr = under(ZONES, zone);
+                    return field_of(Root::Time, &select.field);
+                }
                 if let Expr::Ident(root) = &select.operand.expr
                     && !self.loop_variables.contains(root)
                     && let Some(root) = Root::named(root)
-                    && let Some(fields) = root.fields()
+                    && root.fields().is_some()
                 {
                     self.read(root);
-                    return if fields.contains(&select.field.as_str()) {
-                        Ok(())
-                    } else {
-                        let message = format!("`{}` has no `{}`", root.name(), shown(&select.field));
-                        Err(CompileError::hinting(message, hint_for(&select.field, fields)))
-                    };
+                    return field_of(root, &select.field);
                 }
                 self.visit(&mut select.operand, depth + 1)
             }
@@ -139,10 +156,14 @@ impl Checker<'_> {
             return self.comparison(call, depth);
         }
         match name {
-            "decimal" => {
+            "decimal" | "spent" => return Err(only_compared(name)),
+            "_+_" | "_-_" | "_*_" | "_/_" | "_%_" if call.args.iter().any(is_exact) => {
+                return Err(only_compared("decimal"));
+            }
+            "at" => {
                 return Err(CompileError::hinting(
-                    "`decimal(…)` can only be compared",
-                    "write `decimal(args.amount) > 5.00`",
+                    "`time.at(…)` needs a field",
+                    "write `time.at(\"Europe/Berlin\").hour`",
                 ));
             }
             "matches" => check_pattern(call)?,
@@ -157,67 +178,6 @@ impl Checker<'_> {
             self.visit(target, depth + 1)?;
         }
         call.args.iter_mut().try_for_each(|argument| self.visit(argument, depth + 1))
-    }
-
-    /// A comparison with a decimal has a decimal on both sides; a number written there becomes one as
-    /// it is written, so that no limit goes through floating point.
-    fn comparison(&mut self, call: &mut CallExpr, depth: usize) -> Result<(), CompileError> {
-        if !call.args.iter().any(|side| decimal_call(side).is_some()) {
-            return self.operands(call, depth);
-        }
-        for side in &mut call.args {
-            match &side.expr {
-                Expr::Literal(number) => {
-                    let amount = self.written_amount(side, number)?;
-                    *side = IdedExpr { id: side.id, expr: decimal_of(amount) };
-                }
-                Expr::Call(inner) if inner.func_name == "decimal" => self.decimal(side, depth)?,
-                Expr::Call(_)
-                | Expr::Unspecified
-                | Expr::Comprehension(_)
-                | Expr::Ident(_)
-                | Expr::List(_)
-                | Expr::Map(_)
-                | Expr::Select(_)
-                | Expr::Struct(_) => {
-                    return Err(CompileError::hinting(
-                        "`decimal(…)` is compared with a number or another `decimal(…)`",
-                        "put `decimal(…)` around both sides",
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn decimal(&mut self, side: &mut IdedExpr, depth: usize) -> Result<(), CompileError> {
-        let Expr::Call(call) = &mut side.expr else { return Ok(()) };
-        let ([argument], None) = (call.args.as_mut_slice(), &call.target) else {
-            return Err(CompileError::plain("`decimal(…)` takes one argument"));
-        };
-        if let Expr::Literal(number) = &argument.expr {
-            let amount = self.written_amount(argument, number)?;
-            side.expr = decimal_of(amount);
-            return Ok(());
-        }
-        self.visit(argument, depth + 1)
-    }
-
-    /// The exact amount that a literal in the condition stands for.
-    fn written_amount(&self, node: &IdedExpr, literal: &LiteralValue) -> Result<Amount, CompileError> {
-        let text = match literal {
-            LiteralValue::String(text) => text.inner().to_owned(),
-            LiteralValue::Int(number) => number.inner().to_string(),
-            LiteralValue::UInt(number) => number.inner().to_string(),
-            LiteralValue::Double(number) => {
-                let sign = if number.inner().is_sign_negative() { "-" } else { "" };
-                format!("{sign}{}", (self.literal)(node).unwrap_or_default())
-            }
-            LiteralValue::Boolean(_) | LiteralValue::Bytes(_) | LiteralValue::Null => String::new(),
-        };
-        text.parse().map_err(|error| {
-            CompileError::plain(format!("`{}` cannot be compared with a decimal: {error}", shown(&text)))
-        })
     }
 
     fn map_entry(&mut self, entry: &mut IdedEntryExpr, depth: usize) -> Result<(), CompileError> {
@@ -257,24 +217,13 @@ impl Checker<'_> {
     }
 }
 
-fn decimal_call(node: &IdedExpr) -> Option<&CallExpr> {
-    match &node.expr {
-        Expr::Call(call) if call.func_name == "decimal" => Some(call),
-        Expr::Call(_)
-        | Expr::Unspecified
-        | Expr::Comprehension(_)
-        | Expr::Ident(_)
-        | Expr::List(_)
-        | Expr::Literal(_)
-        | Expr::Map(_)
-        | Expr::Select(_)
-        | Expr::Struct(_) => None,
+fn field_of(root: Root, field: &str) -> Result<(), CompileError> {
+    let fields = root.fields().unwrap_or_default();
+    if fields.contains(&field) {
+        return Ok(());
     }
-}
-
-fn decimal_of(amount: Amount) -> Expr {
-    let text = IdedExpr { id: 0, expr: Expr::Literal(LiteralValue::String(amount.to_string().into())) };
-    Expr::Call(CallExpr { func_name: "decimal".to_owned(), target: None, args: vec![text] })
+    let message = format!("`{}` has no `{}`", root.name(), shown(field));
+    Err(CompileError::hinting(message, hint_for(field, fields)))
 }
 
 fn holds_comprehension(node: &IdedExpr) -> bool {

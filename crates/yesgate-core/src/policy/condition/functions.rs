@@ -4,17 +4,19 @@ use std::any::Any;
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
 
-use cel::common::traits::Comparer;
+use cel::common::traits::{Adder, Comparer};
 use cel::common::types::{CelBool, CelDouble, CelInt, CelString, CelUInt, DYN_TYPE, STRING_TYPE, Type};
 use cel::common::value::{CowVal, StaticVal, Val};
 use cel::{Context, DeclarationError, Env, ExecutionError};
 
 use super::super::glob::Glob;
 use super::CompileError;
+use super::world::CelValue;
 use crate::amount::Amount;
 
 /// What can be called in a condition.
-pub(super) const NAMES: [&str; 13] = [
+pub(super) const NAMES: [&str; 15] = [
+    "at",
     "contains",
     "decimal",
     "double",
@@ -24,6 +26,7 @@ pub(super) const NAMES: [&str; 13] = [
     "lower",
     "matches",
     "size",
+    "spent",
     "startsWith",
     "string",
     "uint",
@@ -152,7 +155,12 @@ fn texts<'a, const N: usize>(
         .ok_or_else(|| ExecutionError::function_error(function, "it takes strings"))
 }
 
-/// An exact amount as a value of a condition: it has an order, and nothing else.
+/// An exact amount as a value.
+pub(super) fn exact(amount: Amount) -> CelValue {
+    Box::new(Decimal(amount))
+}
+
+/// An exact amount as a value of a condition: it has an order and sums, and nothing else.
 #[derive(Clone, Copy, Debug)]
 struct Decimal(Amount);
 
@@ -168,6 +176,13 @@ impl Val for Decimal {
     }
 
     fn as_comparer(&self) -> Option<&dyn Comparer> {
+        Some(self)
+    }
+
+    fn as_adder<'b, 'v>(&'b self) -> Option<&'b (dyn Adder + 'v)>
+    where
+        Self: 'v,
+    {
         Some(self)
     }
 
@@ -192,5 +207,17 @@ impl Comparer for Decimal {
             .downcast_ref::<Self>()
             .map(|other| self.0.cmp(&other.0))
             .ok_or_else(|| ExecutionError::function_error("decimal", "only two decimals can be compared"))
+    }
+}
+
+impl Adder for Decimal {
+    fn add<'b, 'v>(&'b self, other: &(dyn Val + 'v)) -> Answer<'b, 'v>
+    where
+        Self: 'v,
+    {
+        let failed = |words: &str| ExecutionError::function_error("decimal", words);
+        let other = other.downcast_ref::<Self>().ok_or_else(|| failed("only two decimals can be added"))?;
+        let sum = self.0.checked_add(other.0).ok_or_else(|| failed("the sum is too large"))?;
+        Ok(CowVal::owned(Self(sum)))
     }
 }

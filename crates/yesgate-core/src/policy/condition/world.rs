@@ -1,7 +1,7 @@
 //! What a condition can see of one call.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use cel::Context;
 use cel::common::types::{
@@ -13,9 +13,11 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::{ConditionError, functions};
+use crate::amount::Amount;
+use crate::budget::Sums;
 use crate::caller::Caller;
 use crate::class::Class;
-use crate::id::{ServerName, ToolName};
+use crate::id::{BudgetName, ServerName, ToolName};
 use crate::json::CanonicalJson;
 
 /// The call that a rule is held against.
@@ -27,7 +29,17 @@ pub(in crate::policy) struct Subject<'a> {
     pub(in crate::policy) class: Class,
     pub(in crate::policy) arguments: &'a CanonicalJson,
     pub(in crate::policy) state: Option<&'a Value>,
+    pub(in crate::policy) spent: Spending<'a>,
     pub(in crate::policy) now: Timestamp,
+}
+
+/// What was spent before.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::policy) enum Spending<'a> {
+    /// What the ledger knows.
+    Read(&'a Sums),
+    /// What an example says; nothing where it says nothing.
+    Told(&'a BTreeMap<BudgetName, Amount>),
 }
 
 /// A name that conditions can read.
@@ -109,6 +121,8 @@ impl<'a> World<'a> {
     pub(super) fn with_context<T>(
         &self,
         reads: &[Root],
+        sums: &[(&str, Amount)],
+        zones: &[TimeZone],
         evaluate: impl FnOnce(&Context<'_, '_>) -> T,
     ) -> Result<T, ConditionError> {
         let mut names = self.names.borrow_mut();
@@ -124,11 +138,31 @@ impl<'a> World<'a> {
                 made.push(*root);
             }
         }
+        // Which account a budget means depends on the rule, so these are made anew for each.
+        if !sums.is_empty() {
+            let sums = sums.iter().map(|(name, sum)| (*name, functions::exact(*sum)));
+            context.add_variable_as_val(SPENT, map(sums));
+        }
+        if !zones.is_empty() {
+            let zones = zones.iter().filter_map(|zone| Some((zone.iana_name()?, self.time_in(zone))));
+            context.add_variable_as_val(ZONES, map(zones));
+        }
         Ok(evaluate(context))
     }
 
+    /// What the clock shows in a time zone.
+    fn time_in(&self, zone: &TimeZone) -> CelValue {
+        let time = self.subject.now.to_zoned(zone.clone());
+        map([
+            ("hour", integer(time.hour())),
+            ("minute", integer(time.minute())),
+            ("weekday", integer(time.weekday().to_monday_one_offset())),
+            ("date", text(&time.date().to_string())),
+        ])
+    }
+
     fn value_of(&self, root: Root) -> CelValue {
-        let Subject { caller, server, tool, class, now, .. } = &self.subject;
+        let Subject { caller, server, tool, class, .. } = &self.subject;
         match root {
             Root::Args => cel_value(self.arguments()),
             // Nothing was looked up: reading a key of nothing is an error, and that is the closed way.
@@ -143,15 +177,7 @@ impl<'a> World<'a> {
                 ("server", text(server.as_str())),
                 ("class", text(class.as_str())),
             ]),
-            Root::Time => {
-                let utc = now.to_zoned(TimeZone::UTC);
-                map([
-                    ("hour", integer(utc.hour())),
-                    ("minute", integer(utc.minute())),
-                    ("weekday", integer(utc.weekday().to_monday_one_offset())),
-                    ("date", text(&utc.date().to_string())),
-                ])
-            }
+            Root::Time => self.time_in(&TimeZone::UTC),
         }
     }
 }
@@ -162,7 +188,12 @@ impl std::fmt::Debug for World<'_> {
     }
 }
 
-type CelValue = Box<dyn Val>;
+pub(super) type CelValue = Box<dyn Val>;
+
+/// What `spent("name")` is looked up in; no condition can write such a name.
+pub(super) const SPENT: &str = "@spent";
+/// What `time.at("zone")` is looked up in.
+pub(super) const ZONES: &str = "@zones";
 
 /// The same value in CEL. An integer is an `int` wherever it fits, so that `args.n + 1` works.
 fn cel_value(value: &Value) -> CelValue {

@@ -243,7 +243,9 @@ fn what_is_no_condition_is_refused_at_load() {
         "args.lists.filter(x, x > 1).all(y, y > 1)",
         "args.list.all(args, args > 1)",
         "decimal(args.amount)",
-        "decimal(args.amount) + 1 > 5",
+        "decimal(args.amount) - 1 > 5",
+        "decimal(args.amount) * 2 > 5",
+        "decimal(args.amount) + args.fee > 5",
         "decimal(args.amount) > args.limit",
         "decimal(args.amount) in [5]",
         "decimal(args.amount) > -5.0",
@@ -258,7 +260,7 @@ fn what_is_no_condition_is_refused_at_load() {
     ] {
         writeln!(table, "{condition}\n    {}", load_error(condition)).unwrap();
     }
-    insta::assert_snapshot!(table, @"
+    insta::assert_snapshot!(table, @r#"
     args.amount >
         cannot read the condition at character 14: it ends too early
     amount > 5
@@ -274,11 +276,11 @@ fn what_is_no_condition_is_refused_at_load() {
     tool.clas == 'dangerous'
         `tool` has no `clas` (did you mean `class`?)
     lowercase(args.to) == 'x'
-        unknown function `lowercase` (one of `contains`, `decimal`, `double`, `endsWith`, `glob`, `int`, `lower`, `matches`, `size`, `startsWith`, `string`, `uint` or `under`)
+        unknown function `lowercase` (one of `at`, `contains`, `decimal`, `double`, `endsWith`, `glob`, `int`, `lower`, `matches`, `size`, `spent`, `startsWith`, `string`, `uint` or `under`)
     startswith(args.to, 'x')
         unknown function `startswith` (did you mean `startsWith`?)
     timestamp('2020-01-01T00:00:00Z') < time.date
-        unknown function `timestamp` (one of `contains`, `decimal`, `double`, `endsWith`, `glob`, `int`, `lower`, `matches`, `size`, `startsWith`, `string`, `uint` or `under`)
+        unknown function `timestamp` (one of `at`, `contains`, `decimal`, `double`, `endsWith`, `glob`, `int`, `lower`, `matches`, `size`, `spent`, `startsWith`, `string`, `uint` or `under`)
     args.to.matches('(')
         the pattern of `matches` is no regular expression: unclosed group
     args.to.matches(args.pattern)
@@ -294,13 +296,17 @@ fn what_is_no_condition_is_refused_at_load() {
     args.list.all(args, args > 1)
         `args` already has a meaning; choose another name
     decimal(args.amount)
-        `decimal(…)` can only be compared (write `decimal(args.amount) > 5.00`)
-    decimal(args.amount) + 1 > 5
-        `decimal(…)` can only be compared (write `decimal(args.amount) > 5.00`)
+        `decimal(…)` can only be added and compared (write `decimal(args.amount) > 5.00`)
+    decimal(args.amount) - 1 > 5
+        amounts are added and never taken away (write `a + b > c` in place of `a > c - b`)
+    decimal(args.amount) * 2 > 5
+        `decimal(…)` can only be added and compared (write `decimal(args.amount) > 5.00`)
+    decimal(args.amount) + args.fee > 5
+        `decimal(…)` is compared with a number or another `decimal(…)` (put `decimal(…)` around both sides)
     decimal(args.amount) > args.limit
         `decimal(…)` is compared with a number or another `decimal(…)` (put `decimal(…)` around both sides)
     decimal(args.amount) in [5]
-        `decimal(…)` can only be compared (write `decimal(args.amount) > 5.00`)
+        `decimal(…)` can only be added and compared (write `decimal(args.amount) > 5.00`)
     decimal(args.amount) > -5.0
         `-5.0` cannot be compared with a decimal: it is negative
     decimal(args.amount) > 1e3
@@ -319,7 +325,7 @@ fn what_is_no_condition_is_refused_at_load() {
         the values do not fit the condition
     ((((((((((args.n))))))))))
         cannot read the condition at character 10: it is nested too deeply
-    ");
+    "#);
     assert_eq!(load_error(" "), "the condition is empty");
     assert!(load_error(&format!("args.n == '{}'", "x".repeat(4096))).contains("longer than 4096 bytes"));
 }
@@ -346,4 +352,67 @@ fn no_condition_is_too_deep_to_be_refused() {
     assert_eq!(holds(&many, json!({"n": 599})), Some(true), "a long list is no deep one");
     let wide = vec!["args.n == 1"; 60].join(" || ");
     assert_eq!(holds(&wide, json!({"n": 1})), Some(true), "nor is a long row of alternatives");
+}
+
+/// I1: the time of day is that of a place, summer time and all.
+#[test]
+fn conditions_see_the_time_in_a_time_zone() {
+    let runs = |at: &str, condition: &str| {
+        let text = format!("[[rules]]\nname = \"r\"\ntool = \"*\"\nwhen = {condition:?}\nthen = \"run\"");
+        call("shop/refund").at(at).says(&policy(&text)) == "runs (rule r)"
+    };
+    let office = "time.at('Europe/Berlin').hour >= 8 && time.at('Europe/Berlin').hour < 18";
+    for (at, open) in [
+        ("2026-01-15T06:59:59Z", false),
+        ("2026-01-15T07:00:00Z", true),
+        ("2026-01-15T16:59:59Z", true),
+        ("2026-01-15T17:00:00Z", false),
+        // In summer the same hours begin an hour earlier.
+        ("2026-07-15T05:59:59Z", false),
+        ("2026-07-15T06:00:00Z", true),
+        ("2026-07-15T16:00:00Z", false),
+        // The night on which the clock goes from 2 to 3.
+        ("2026-03-29T05:59:59Z", false),
+        ("2026-03-29T06:00:00Z", true),
+    ] {
+        assert_eq!(runs(at, office), open, "{at}");
+    }
+    // It is Monday in one place and Sunday in another, and the day has another date.
+    let at = "2026-11-15T23:30:00Z";
+    assert!(runs(at, "time.at('Asia/Tokyo').weekday == 1 && time.at('Asia/Tokyo').date == '2026-11-16'"));
+    assert!(runs(at, "time.at('America/New_York').weekday == 7 && time.weekday == 7"));
+    assert!(runs(at, "time.at('asia/kolkata').minute == 0 && time.minute == 30"));
+    assert!(runs(at, "time.at('UTC').hour == time.hour"));
+}
+
+/// X8: a time zone that is none is found when the policy is loaded, not at night.
+#[test]
+fn what_is_no_time_zone_is_refused_at_load() {
+    for (condition, words) in [
+        ("time.at('Europe/Berlni').hour > 1", "there is no time zone `Europe/Berlni`"),
+        ("time.at('').hour > 1", "there is no time zone ``"),
+        ("time.at(args.zone).hour > 1", "takes the name of a time zone, in quotes"),
+        ("args.at('UTC').hour > 1", "takes the name of a time zone, in quotes"),
+        ("time.at('UTC').year > 1", "`time` has no `year`"),
+        ("time.at('UTC') == 1", "`time.at(…)` needs a field"),
+        ("at('UTC').hour > 1", "takes the name of a time zone, in quotes"),
+    ] {
+        let error = load_error(condition);
+        assert!(error.contains(words), "{condition}: {error}");
+    }
+}
+
+/// I1: a list of recipients is an allow-list: who is not on it, or is no text, does not get anything.
+#[test]
+fn recipients_can_be_listed() {
+    for condition in ["args.to in ['ann', 'ben']", "lower(args.to) in ['ann', 'ben']"] {
+        let runs = |to: Value| {
+            let text = format!("[[rules]]\ntool = \"*\"\nwhen = {condition:?}\nthen = \"run\"");
+            call("shop/refund").with(json!({ "to": to })).says(&policy(&text)).starts_with("runs")
+        };
+        assert!(runs(json!("ann")) && runs(json!("ben")));
+        for other in [json!("eve"), json!("ann, eve"), json!(["ann"]), json!(null), json!(1), json!("аnn")] {
+            assert!(!runs(other.clone()), "{condition}: {other}");
+        }
+    }
 }

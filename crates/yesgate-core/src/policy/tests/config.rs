@@ -32,13 +32,13 @@ fn an_unknown_key_is_an_error_that_names_the_nearest() {
         "[[rules]]\ntool = \"*\"\nspend = { amount = \"args.a\", curency = \"=EUR\" }",
         "[[rules]]\ntool = \"*\"\nlokup = \"a/b\"",
         "[rule]\ntool = \"*\"",
-    ]), @"
+    ]), @r#"
     yesgate.toml:1:1: unknown key `profil`
         hint: did you mean `profile`?
     yesgate.toml:3:3: unknown key `chanel`
         hint: did you mean `channel`?
     yesgate.toml:1:1: unknown key `zzz`
-        hint: one of `profile`, `mode`, `channel`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `own_tools`, `times`, `serve`, `telemetry`, `servers` or `rules`
+        hint: one of `profile`, `mode`, `channel`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `own_tools`, `times`, `serve`, `telemetry`, `servers`, `budgets` or `rules`
     yesgate.toml:2:1: unknown key `tokens`
         hint: did you mean `token`?
     yesgate.toml:3:1: unknown key `trust`
@@ -53,7 +53,7 @@ fn an_unknown_key_is_an_error_that_names_the_nearest() {
         hint: did you mean `lookup`?
     yesgate.toml:1:2: unknown key `rule`
         hint: did you mean `rules`?
-    ");
+    "#);
 }
 
 #[test]

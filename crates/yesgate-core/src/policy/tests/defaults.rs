@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::super::{
-    Config, EXAMPLE_KEYS, LOOKUP_KEYS, RULE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS, SERVER_KEYS,
-    SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS,
+    BUDGET_KEYS, Config, EXAMPLE_KEYS, LOOKUP_KEYS, RULE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS,
+    SERVER_KEYS, SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS,
 };
 
 const DEFAULTS: &str = include_str!("../../../../../yesgate.default.toml");
@@ -87,6 +87,7 @@ fn every_key_that_is_known_stands_in_the_default_file() {
     check(&["serve", "limits"], &SERVE_LIMIT_KEYS);
     check(&["telemetry"], &TELEMETRY_KEYS);
     check(&["servers", "*"], &SERVER_KEYS);
+    check(&["budgets", "*"], &BUDGET_KEYS);
     check(&["rules"], &RULE_KEYS);
     check(&["rules", "spend"], &SPEND_KEYS);
     check(&["rules", "lookup"], &LOOKUP_KEYS);

@@ -18,19 +18,22 @@ fn spend(text: &str, arguments: Value) -> Spend {
     call("wallet/pay").with(arguments).question(&policy(text)).spend.unwrap()
 }
 
+fn costs(amount: &str, currency: Option<&str>, recipient: Option<&str>) -> Spend {
+    Spend {
+        amount: amount.into(),
+        currency: currency.map(Into::into),
+        recipient: recipient.map(Into::into),
+        ..Spend::default()
+    }
+}
+
 /// I2: the amount, the currency and the recipient of the call stand in the question.
 #[test]
 fn what_a_call_costs_stands_in_the_question() {
     let arguments = json!({"amount": "5.00", "currency": "EUR", "to": {"name": "ann"}});
-    assert_eq!(
-        spend(RULE, arguments),
-        Spend { amount: "5.00".into(), currency: Some("EUR".into()), recipient: Some("ann".into()) }
-    );
+    assert_eq!(spend(RULE, arguments), costs("5.00", Some("EUR"), Some("ann")));
     let literal = RULE.replace("args.currency", "=USDC").replace(", recipient = \"args.to.name\"", "");
-    assert_eq!(
-        spend(&literal, json!({"amount": 0.1})),
-        Spend { amount: "0.1".into(), currency: Some("USDC".into()), recipient: None }
-    );
+    assert_eq!(spend(&literal, json!({"amount": 0.1})), costs("0.1", Some("USDC"), None));
 }
 
 /// I6: an amount that cannot be read is a loud refusal, and never a call without a limit.

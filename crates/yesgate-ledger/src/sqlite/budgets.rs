@@ -1,0 +1,200 @@
+//! What was spent in budgets: the rows that sums are made of.
+//!
+//! INVARIANT: a row stands here from the audit row that counts it to the audit row that gives it back,
+//! and comes and goes only with those. Sums are added up here, exactly, and never by the database.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, Row, params};
+use yesgate_core::amount::Amount;
+use yesgate_core::budget::{Counted, RecipientDigest, Share, Sum, Sums, Window};
+use yesgate_core::digest::{CallDigest, Digest};
+use yesgate_core::id::{BudgetName, IntentId};
+use yesgate_core::intent::State;
+
+use super::fault::Fault;
+use super::queries::parse;
+use super::rows::{Loaded, nanoseconds};
+use crate::change::Target;
+use crate::error::LedgerError;
+use crate::spending::Spending;
+
+/// Tells each question that may get a yes in this change what was spent in its budgets.
+pub(super) fn fill(
+    connection: &Connection,
+    target: &Target,
+    loaded: &mut [Loaded],
+    now: Timestamp,
+) -> Result<(), Fault> {
+    match target {
+        Target::Intent(_) | Target::Token(_) | Target::Slot(..) => {}
+        // These only end questions, or touch none.
+        Target::Nothing
+        | Target::Due
+        | Target::RunningOf(_)
+        | Target::Open
+        | Target::Server(..)
+        | Target::Keys => {
+            return Ok(());
+        }
+    }
+    for Loaded { intent, .. } in loaded.iter_mut().filter(|loaded| loaded.intent.state() == State::Pending) {
+        if let Some(spend) = &intent.question().spend
+            && !spend.charges.is_empty()
+        {
+            let sums = sums(connection, &spend.windows(), now, None)?;
+            *intent = intent.clone().with_sums(sums);
+        }
+    }
+    Ok(())
+}
+
+/// What was spent in some windows. A yes that ran out of time does not count, whether somebody noticed or not.
+///
+/// `but_for` is a call that is judged again: what is counted for it and is still to come to its caller is
+/// what it is judged for, and does not stand in its own way.
+pub(super) fn sums(
+    connection: &Connection,
+    windows: &[Window],
+    now: Timestamp,
+    but_for: Option<&CallDigest>,
+) -> Result<Sums, Fault> {
+    windows
+        .iter()
+        .map(|window| sum(connection, window, now, but_for))
+        .collect::<Result<_, _>>()
+        .map(Sums::new)
+}
+
+fn sum(
+    connection: &Connection,
+    window: &Window,
+    now: Timestamp,
+    but_for: Option<&CallDigest>,
+) -> Result<Sum, Fault> {
+    let account = &window.account;
+    let (recipient, principal) = match &account.share {
+        Share::Everyone => (None, None),
+        Share::Recipient(recipient) => (Some(recipient.0.as_bytes()), None),
+        Share::Caller(principal) => (None, Some(principal.as_str())),
+    };
+    // What cannot be told of a spend (a NULL) leaves it counted.
+    let mut statement = connection.prepare_cached(
+        "SELECT spend.amount, spend.at FROM spend LEFT JOIN intent ON intent.id = spend.intent
+         WHERE budget = ?1 AND org = ?2 AND currency IS ?3 AND at > ?4
+               AND (?5 IS NULL OR recipient = ?5) AND (?6 IS NULL OR principal = ?6)
+               AND NOT coalesce(intent.state = 'approved' AND intent.run_by <= ?7, false)
+               AND NOT coalesce(intent.digest = ?8 AND intent.matters_until > ?7
+                                AND (intent.state <> 'running' OR intent.body ->> '$.awaited' = 'no'), false)
+         ORDER BY at",
+    )?;
+    let mut rows = statement.query(params![
+        account.budget.as_str(),
+        account.org.as_str(),
+        account.currency,
+        nanoseconds(window.opens_after(now)),
+        recipient,
+        principal,
+        nanoseconds(now),
+        but_for.map(|call| call.0.as_bytes()),
+    ])?;
+    let (mut spent, mut oldest) = (Amount::ZERO, None);
+    while let Some(row) = rows.next()? {
+        let amount = amount(&row.get::<_, String>(0)?)?;
+        let too_large = || LedgerError::Damaged("a budget holds more than any sum of money".to_owned());
+        spent = spent.checked_add(amount).ok_or_else(too_large)?;
+        if oldest.is_none() {
+            oldest = Some(time(row.get(1)?)?);
+        }
+    }
+    Ok(Sum { window: window.clone(), spent, oldest })
+}
+
+/// Counts a yes, together with the row that says so.
+pub(super) fn count(
+    connection: &Connection,
+    id: &IntentId,
+    counted: &Counted,
+    at: Timestamp,
+) -> Result<(), Fault> {
+    let mut statement = connection.prepare_cached(
+        "INSERT INTO spend (intent, budget, org, principal, currency, recipient, amount, at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    )?;
+    for budget in &counted.budgets {
+        statement.execute(params![
+            id.as_str(),
+            budget.as_str(),
+            counted.org.as_str(),
+            counted.principal.as_str(),
+            counted.currency,
+            counted.recipient.as_ref().map(|recipient| recipient.0.as_bytes()),
+            counted.amount.to_string(),
+            nanoseconds(at),
+        ])?;
+    }
+    Ok(())
+}
+
+/// Gives back what did not run, together with the row that says so.
+pub(super) fn give_back(connection: &Connection, id: &IntentId) -> Result<(), Fault> {
+    connection.prepare_cached("DELETE FROM spend WHERE intent = ?1")?.execute([id.as_str()])?;
+    Ok(())
+}
+
+/// Everything that is counted, for comparing with the audit trail.
+pub(super) fn all(connection: &Connection) -> Result<BTreeMap<(IntentId, BudgetName), Spending>, Fault> {
+    let spends = select(connection, "true", [])?;
+    Ok(spends.into_iter().map(|spend| ((spend.intent.clone(), spend.budget.clone()), spend)).collect())
+}
+
+/// What counts in a budget after a moment, the oldest first.
+pub(super) fn since(
+    connection: &Connection,
+    budget: &BudgetName,
+    after: Timestamp,
+) -> Result<Vec<Spending>, Fault> {
+    select(connection, "budget = ?1 AND at > ?2 ORDER BY at", params![budget.as_str(), nanoseconds(after)])
+}
+
+fn select(
+    connection: &Connection,
+    condition: &str,
+    parameters: impl rusqlite::Params,
+) -> Result<Vec<Spending>, Fault> {
+    let sql = format!(
+        "SELECT intent, budget, org, principal, currency, recipient, amount, at FROM spend WHERE {condition}"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(parameters)?;
+    let mut spends = Vec::new();
+    while let Some(row) = rows.next()? {
+        spends.push(read(row)?);
+    }
+    Ok(spends)
+}
+
+fn read(row: &Row<'_>) -> Result<Spending, Fault> {
+    let text = |column: usize| row.get::<_, String>(column);
+    let recipient: Option<[u8; 32]> = row.get(5)?;
+    Ok(Spending {
+        intent: parse(&text(0)?)?,
+        budget: parse(&text(1)?)?,
+        org: parse(&text(2)?)?,
+        principal: parse(&text(3)?)?,
+        currency: row.get(4)?,
+        recipient: recipient.map(|recipient| RecipientDigest(Digest::rehydrate(recipient))),
+        amount: amount(&text(6)?)?,
+        at: time(row.get(7)?)?,
+    })
+}
+
+fn amount(text: &str) -> Result<Amount, LedgerError> {
+    text.parse().map_err(|_| LedgerError::Damaged("a counted amount cannot be read".to_owned()))
+}
+
+fn time(nanoseconds: i64) -> Result<Timestamp, LedgerError> {
+    Timestamp::from_nanosecond(i128::from(nanoseconds))
+        .map_err(|_| LedgerError::Damaged("a counted amount has no time".to_owned()))
+}
