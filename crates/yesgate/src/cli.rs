@@ -54,6 +54,8 @@ pub(crate) enum Command {
     Connect(ConnectArgs),
     /// Forget the gateway's sign-in to a server
     Disconnect(DisconnectArgs),
+    /// Say what was spent in each budget, what is left, and when it is free again
+    Budgets,
     /// Check and explain the policy
     #[command(subcommand)]
     Policy(PolicyCommand),

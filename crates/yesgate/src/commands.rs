@@ -3,6 +3,7 @@
 mod accept;
 mod approve;
 mod audit;
+mod budgets;
 mod connect;
 mod demo;
 mod doctor;
@@ -64,6 +65,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
         Command::Connect(args) => connect::run(&load()?, &args, cli.json).await,
         Command::Disconnect(args) => connect::disconnect(&load()?, &args.server, cli.json).await,
         Command::Keys(command) => keys::run(&load()?, command, cli.json).await,
+        Command::Budgets => budgets::run(&load()?, cli.json).await,
         Command::Policy(command) => policy::run(&load()?, &command, cli.json).await,
         Command::Audit(AuditCommand::Verify) => audit::verify(&load()?, cli.json).await,
         Command::Audit(AuditCommand::List(args)) => audit::list(&load()?, args.last, cli.json).await,

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use yesgate_core::assurance::Assurance;
+use yesgate_core::policy::LintKind;
 use yesgate_core::render::Sanitized;
 use yesgate_ledger::Filter;
 
@@ -36,6 +37,7 @@ enum Weight {
 pub(super) async fn run(settings: &Settings, as_json: bool) -> anyhow::Result<Done> {
     let mut findings = vec![configuration(settings)];
     findings.extend(ledger(settings).await);
+    findings.extend(budgets(settings).await);
     findings.push(levels());
     findings.push(same_account());
     findings.extend(unreachable_rules(settings));
@@ -134,6 +136,21 @@ async fn ledger(settings: &Settings) -> Vec<Finding> {
             "home",
             format!("{} is open to other accounts; `chmod 700` it", settings.home.path().display()),
         ));
+    }
+    findings
+}
+
+/// Budgets that limit nothing, and those that are used up.
+async fn budgets(settings: &Settings) -> Vec<Finding> {
+    let unused = settings.config.lint().into_iter().filter(|lint| *lint.kind() == LintKind::UnusedBudget);
+    let mut findings: Vec<Finding> = unused
+        .map(|lint| mend("budget", format!("`{}` is used by no rule: it limits nothing", lint.rule())))
+        .collect();
+    match super::budgets::all(settings).await {
+        Ok(rows) => findings.extend(rows.iter().filter(|row| row.is_used_up()).map(|row| {
+            know("budget", format!("`{}` is used up for {}; see `yesgate budgets`", row.name(), row.whose()))
+        })),
+        Err(error) => findings.push(mend("budget", format!("{error:#}"))),
     }
     findings
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use yesgate_core::intent::{DoneKind, Intent, State};
 use yesgate_core::redact::redact;
 use yesgate_core::render::{Sanitized, render_value};
+use yesgate_core::verdict::Spend;
 use yesgate_ledger::{Filter, Ledger};
 
 use crate::output::{self, Done};
@@ -140,6 +141,12 @@ pub(super) fn print(intent: &Intent) {
     if let Some(reason) = &question.reason {
         row("because", reason);
     }
+    if let Some(spend) = &question.spend {
+        row("costs", &costs(spend));
+        for charge in &spend.charges {
+            row("budget", &format_args!("{}, {} at most", charge.window.account.budget, charge.most));
+        }
+    }
     row("needs", &format_args!("a yes at level `{}` or better", question.least));
     if let Some(text) = intent.text_to_type() {
         row("by typing", &Sanitized::quoted(text));
@@ -173,6 +180,18 @@ pub(super) fn print(intent: &Intent) {
     }
 }
 
+/// What a call costs, on one line.
+fn costs(spend: &Spend) -> Sanitized {
+    let mut words = spend.amount.clone();
+    if let Some(currency) = &spend.currency {
+        words.push_str(&format!(" {currency}"));
+    }
+    if let Some(recipient) = &spend.recipient {
+        words.push_str(&format!(" to {recipient}"));
+    }
+    Sanitized::line(&words)
+}
+
 /// A question for programs. Secrets in the arguments are redacted; the digest is over all of them.
 pub(super) fn describe(intent: &Intent, now: Timestamp) -> Value {
     let question = intent.question();
@@ -192,6 +211,12 @@ pub(super) fn describe(intent: &Intent, now: Timestamp) -> Value {
         "rule": question.rule,
         "reason": question.reason.as_ref().map(Sanitized::as_str),
         "arguments": redact(&binding.arguments.to_value()),
+        "spend": question.spend.as_ref().map(|spend| json!({
+            "amount": spend.amount,
+            "currency": spend.currency,
+            "recipient": spend.recipient,
+            "budgets": spend.charges.iter().map(|charge| &charge.window.account.budget).collect::<Vec<_>>(),
+        })),
         "channel": question.channel,
         "least_assurance": question.least,
         "opened_at": intent.opened_at(),
