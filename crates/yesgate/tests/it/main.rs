@@ -7,6 +7,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod budgets;
 mod children;
 mod children_misbehave;
 mod cli;
