@@ -205,12 +205,10 @@ fn a_refusal_is_counted_under_the_code_that_the_agent_gets() {
         Why::PolicyChanged,
         Why::ContentChanged,
         Why::TooLargeToReview { bytes: 1 },
-<<<<<<< ours
         Why::NothingTyped,
         Why::WrongText { left: 1 },
         Why::ClientFrozen { reason: "…".into() },
         Why::Stopped { reason: "…".into() },
-=======
         Why::BudgetExceeded(Box::new(Exceeded {
             budget: "daily".parse().unwrap(),
             amount: Amount::ZERO,
@@ -220,7 +218,6 @@ fn a_refusal_is_counted_under_the_code_that_the_agent_gets() {
             frees_at: None,
             over: Over::Reject,
         })),
->>>>>>> theirs
         Why::ConsentUnavailable { reason: "…" },
     ];
     for why in &all {
