@@ -14,6 +14,29 @@ use crate::verdict::ConfirmType;
 /// How often an agent that waits may look.
 const POLL_SECONDS: u64 = 5;
 
+/// Where a question can be decided and looked up, as far as its front knows.
+///
+/// An address only names the question (H3): it carries no secret.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Links {
+    /// The page for the human.
+    pub approval: Option<String>,
+    /// What the agent asks for the result.
+    pub polling: Option<String>,
+}
+
+impl Links {
+    /// Adds them to a held answer: the page only where the agent has no token to bring back.
+    pub fn add_to(&self, payload: &mut Map<String, Value>) {
+        if let (Some(approval), false) = (&self.approval, payload.contains_key("confirm_token")) {
+            payload.insert("approval_url".into(), json!(approval));
+        }
+        if let Some(polling) = &self.polling {
+            payload.insert("polling_url".into(), json!(polling));
+        }
+    }
+}
+
 /// The payload of a held answer.
 pub fn held_payload(
     intent: &Intent,

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use yesgate_core::id::ServerName;
 
+use crate::base::Base;
 use crate::cancel::Cancel;
 use crate::metrics::Metrics;
 use crate::raw::Params;
@@ -45,6 +46,8 @@ pub struct Ask {
     pub headers: Option<HeaderMap>,
     /// Where in the client's trace it belongs, as its HTTP headers say.
     pub trace: Option<TraceContext>,
+    /// Where the client reaches us, if that is known.
+    pub base: Option<Base>,
     /// The way to the client while it waits.
     pub talk: Arc<dyn Talk>,
     /// The client's "never mind".
@@ -64,6 +67,7 @@ impl Ask {
             log: self.log.clone(),
             headers: self.headers.clone(),
             trace: self.trace.clone(),
+            base: self.base.clone(),
             talk: Arc::clone(&self.talk),
             cancel: self.cancel.clone(),
         }

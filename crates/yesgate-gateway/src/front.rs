@@ -25,7 +25,7 @@ mod message;
 mod meta;
 mod modern;
 mod parked;
-mod parties;
+pub(crate) mod parties;
 pub mod pipe;
 mod post;
 mod pulse;
@@ -51,6 +51,7 @@ use self::pulse::Pulse;
 use self::session::Sessions;
 use self::share::{Share, Shares};
 use self::streams::ReplayCaps;
+use crate::base::Base;
 use crate::board::{Board, Scope};
 
 /// The body of every response of the front.
@@ -133,6 +134,12 @@ impl HttpFront {
             streams: Shares::new(settings.streams, move || metrics.stream()),
             pulse: Pulse::new(),
         }
+    }
+
+    /// Clients reach it here, whatever they write in `Host`.
+    #[must_use]
+    pub fn at(self, public: Option<Base>) -> Self {
+        Self { desk: self.desk.at(public), ..self }
     }
 
     /// Answers one HTTP request. Whoever calls has verified `caller`, `Host` and `Origin`, and has bounded the

@@ -157,7 +157,7 @@ impl Gate {
         *self.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
     }
 
-    /// Answers one `tools/call`, in the words of the caller's era.
+    /// Answers one `tools/call`; a host that has no front before the gate, in the words of its era.
     pub async fn handle(self: &Arc<Self>, errand: &Errand, incoming: Incoming<'_>) -> Reply {
         let mut request = match CallRequest::parse(incoming.message) {
             Ok(request) => request,
@@ -166,11 +166,13 @@ impl Gate {
         if let Some(name) = incoming.tool {
             name.clone_into(&mut request.name);
         }
-        let era = match &errand.party {
-            Some((party, _)) => party.era,
-            None => Era::of_meta(request.meta.transport()),
-        };
-        self.answer(errand, request, incoming).await.in_era(era)
+        let era = Era::of_meta(request.meta.transport());
+        let reply = self.answer(errand, request, incoming).await;
+        match &errand.party {
+            // The front that it came by puts it into words.
+            Some(_) => reply,
+            None => reply.in_era(era),
+        }
     }
 
     /// The spine.
@@ -190,7 +192,7 @@ impl Gate {
         }
         let definition = match self.definition(&errand.way, &request.name).await {
             Ok(Some(definition)) => definition,
-            Ok(None) => return self.unreadable(caller, -32602, "the server has no such tool").await,
+            Ok(None) => return self.no_such_tool(caller).await,
             Err(Unreadable::Down) if errand.way.is_forgotten() => return forgotten(errand),
             Err(Unreadable::Down) => {
                 let words =

@@ -3,6 +3,7 @@
 //! Start reading at [`gate::Gate::handle`]. Everything that is not a `tools/call` passes in the
 //! sender's own bytes.
 
+pub mod base;
 pub mod board;
 pub mod book;
 mod bridge;

@@ -16,7 +16,7 @@ use yesgate_core::refusal::Why;
 
 use crate::errand::Errand;
 use crate::gate::Gate;
-use crate::reply::{IsError, Reply};
+use crate::reply::{Own, Reply};
 
 /// A tool that the gateway itself answers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -212,7 +212,7 @@ impl Gate {
                 payload.insert("status".into(), "denied".into());
                 payload.insert("intent_id".into(), intent.id().as_str().into());
                 payload.insert("message".into(), "The held call was taken back. Nothing ran.".into());
-                Reply::tool_result(payload, IsError::No)
+                Own::Told(payload).into()
             }
             Ok(Some(Err(refusal))) => self.refused(caller, Some(tool), &refusal).await,
             Ok(None) => self.refused(caller, Some(tool), &Why::NoSuchIntent.into()).await,
@@ -259,7 +259,7 @@ impl Gate {
                 tracing::error!(intent.id = %intent.id(), %error, "a hand-over could not be written: {error}");
             }
         }
-        Reply::tool_result(payload, IsError::No)
+        Own::Told(payload).into()
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use yesgate_core::intent::{ResultKind, StoredResult};
 use yesgate_core::refusal::{Refusal, WireForm};
 
+use crate::base::Base;
 use crate::bridge;
 use crate::era::Era;
 use crate::upstream::Answer;
@@ -18,12 +19,35 @@ pub enum Reply {
     Relayed,
     /// A result, as JSON text.
     Result(Bytes),
-    /// A result of the gateway's own, as JSON text: it has yet to be put into the words of the caller's era.
-    Own(Bytes),
+    /// An answer of the gateway's own: its front has yet to put it into the caller's words.
+    Own(Box<Own>),
     /// An error, as the JSON text of the `error` member.
     Error(Bytes),
     /// The caller gave up: no answer is due.
     Silent,
+}
+
+/// What the gateway itself has to say about a call.
+///
+/// INVARIANT: nothing that a server answers is ever one of these, so a front that shows them differently cannot
+/// be deceived by a server that imitates our words.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Own {
+    /// A human is asked: the payload of the held answer.
+    Held(Map<String, Value>),
+    /// One of the gateway's own tools answers.
+    Told(Map<String, Value>),
+    /// It does not run; the policy gives the form that it has on the wire of MCP.
+    Refused(Refusal, WireForm),
+    /// It is no call that can be judged.
+    Unreadable {
+        /// The code of JSON-RPC for what is wrong.
+        code: i64,
+        /// What is wrong.
+        words: String,
+    },
+    /// The server has no such tool.
+    NoSuchTool,
 }
 
 /// The JSON-RPC code of a refused consent (H6).
@@ -43,35 +67,25 @@ impl Reply {
 
     /// A refusal, in the form that the policy gives it.
     pub fn refuse(refusal: &Refusal, form: WireForm) -> Self {
-        let payload = refusal.payload();
-        match form {
-            WireForm::ConsentError => {
-                Self::error(CONSENT_ERROR, &refusal.why.message(), Some(Value::Object(payload)))
-            }
-            WireForm::ToolError => Self::tool_result(payload, IsError::Yes),
-        }
-    }
-
-    /// A tool result of our own: the payload as text and as structure.
-    pub fn tool_result(payload: Map<String, Value>, is_error: IsError) -> Self {
-        let payload = Value::Object(payload);
-        let mut result = json!({
-            "content": [{"type": "text", "text": payload.to_string()}],
-            "structuredContent": payload,
-        });
-        if let (IsError::Yes, Some(result)) = (is_error, result.as_object_mut()) {
-            result.insert("isError".into(), true.into());
-        }
-        Self::Own(result.to_string().into())
+        Own::Refused(refusal.clone(), form).into()
     }
 
     /// The same in the words of the caller's era: each modern result has a type, and no other one has.
     pub fn in_era(self, era: Era) -> Self {
-        match (self, era) {
-            (Self::Own(json), Era::Modern) => Self::Result(bridge::complete("tools/call", &json)),
-            (Self::Own(json), Era::Legacy) => Self::Result(json),
-            (reply @ (Self::Relayed | Self::Result(_) | Self::Error(_) | Self::Silent), _) => reply,
+        match self {
+            Self::Own(own) => own.in_era(era),
+            reply @ (Self::Relayed | Self::Result(_) | Self::Error(_) | Self::Silent) => reply,
         }
+    }
+
+    /// A held answer with the addresses where it can be decided and looked up; any other as it is.
+    pub fn linked(mut self, base: Option<&Base>) -> Self {
+        if let (Self::Own(own), Some(base)) = (&mut self, base)
+            && let Own::Held(payload) = &mut **own
+        {
+            base.link(payload);
+        }
+        self
     }
 
     /// What a server answered.
@@ -95,8 +109,9 @@ impl Reply {
     pub fn into_parts(self, id: &RawValue) -> Option<[Bytes; 3]> {
         let (member, value) = match self {
             Self::Relayed | Self::Silent => return None,
-            Self::Result(result) | Self::Own(result) => ("result", result),
+            Self::Result(result) => ("result", result),
             Self::Error(error) => ("error", error),
+            Self::Own(own) => return own.in_era(Era::Legacy).into_parts(id),
         };
         let head = format!(r#"{{"jsonrpc":"2.0","id":{},"{member}":"#, id.get());
         Some([head.into(), value, Bytes::from_static(b"}")])
@@ -108,9 +123,58 @@ impl Reply {
     }
 }
 
+impl From<Own> for Reply {
+    fn from(own: Own) -> Self {
+        Self::Own(Box::new(own))
+    }
+}
+
+impl Own {
+    /// What a client of MCP gets: a result or an error, never `Own`.
+    fn in_era(self, era: Era) -> Reply {
+        match self {
+            Self::Held(payload) | Self::Told(payload) => tool_result(payload, IsError::No, era),
+            Self::Refused(refusal, form) => match form {
+                WireForm::ConsentError => {
+                    let payload = Value::Object(refusal.payload());
+                    Reply::error(CONSENT_ERROR, &refusal.why.message(), Some(payload))
+                }
+                WireForm::ToolError => tool_result(refusal.payload(), IsError::Yes, era),
+            },
+            Self::Unreadable { code, words } => Reply::error(code, &refused(&words), None),
+            Self::NoSuchTool => Reply::error(-32602, &refused(NO_SUCH_TOOL), None),
+        }
+    }
+}
+
+/// A tool result of our own: the payload as text and as structure.
+fn tool_result(payload: Map<String, Value>, is_error: IsError, era: Era) -> Reply {
+    let payload = Value::Object(payload);
+    let mut result = json!({
+        "content": [{"type": "text", "text": payload.to_string()}],
+        "structuredContent": payload,
+    });
+    if let (IsError::Yes, Some(result)) = (is_error, result.as_object_mut()) {
+        result.insert("isError".into(), true.into());
+    }
+    let json = Bytes::from(result.to_string());
+    Reply::Result(match era {
+        Era::Modern => bridge::complete("tools/call", &json),
+        Era::Legacy => json,
+    })
+}
+
+/// The words for a call that was not even judged.
+pub(crate) fn refused(problem: &str) -> String {
+    format!("The call was refused and nothing ran: {problem}.")
+}
+
+/// What is wrong with a call of a tool that nobody has.
+pub(crate) const NO_SUCH_TOOL: &str = "the server has no such tool";
+
 /// Whether a tool result is an error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum IsError {
+enum IsError {
     /// `isError: true`.
     Yes,
     /// No `isError`.

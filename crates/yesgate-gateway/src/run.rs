@@ -19,7 +19,7 @@ use crate::errand::{Errand, Ways, own_meta};
 use crate::gate::Gate;
 use crate::hearing::Hearing;
 use crate::own_tools::OwnTool;
-use crate::reply::{IsError, Reply};
+use crate::reply::{Own, Reply};
 use crate::upstream::{Execution, Form, NotSent, TOO_LONG};
 
 impl Gate {
@@ -218,10 +218,7 @@ impl Gate {
             }
             Ok(Some(intent)) => match self.ended(&intent).await {
                 Some(reply) => reply,
-                None => Reply::tool_result(
-                    held_payload(&intent, None, &self.own_names(), self.ledger.now()),
-                    IsError::No,
-                ),
+                None => Own::Held(held_payload(&intent, None, &self.own_names(), self.ledger.now())).into(),
             },
             Ok(None) => self.refusal(&Why::NoSuchIntent.into()),
             Err(error) => self.refusal(&Why::ConsentUnavailable { reason: error.public_reason() }.into()),
@@ -352,7 +349,11 @@ impl Gate {
 /// What the gateway answered itself is put into the words of each caller's era.
 pub(crate) fn own_words(reply: Reply, tool: &ToolName) -> Reply {
     match reply {
-        Reply::Result(json) if tool.as_str() == OwnTool::SetMode.name() => Reply::Own(json),
+        Reply::Result(json) if tool.as_str() == OwnTool::SetMode.name() => {
+            let result = parse_lenient(&json, Limits::SERVER).unwrap_or_default();
+            let told = result.get("structuredContent").and_then(Value::as_object).cloned();
+            Own::Told(told.unwrap_or_default()).into()
+        }
         reply @ (Reply::Relayed | Reply::Result(_) | Reply::Own(_) | Reply::Error(_) | Reply::Silent) => {
             reply
         }

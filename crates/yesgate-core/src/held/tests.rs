@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::held_payload;
+use super::{Links, held_payload};
 use crate::fixture::{fresh, question, t, token};
 use crate::intent::Intent;
 use crate::policy::OwnNames;
@@ -54,4 +54,20 @@ fn an_out_of_band_answer_holds_no_token() {
     assert_eq!(payload["status"], json!("approval_required"));
     assert!(!payload.contains_key("confirm_token"));
     assert_eq!(payload["expires_in"], json!(1800));
+}
+
+/// H3: whoever waits for a decision elsewhere gets both addresses; whoever has a token needs no page.
+#[test]
+fn the_page_is_named_only_where_there_is_no_token() {
+    let intent = Intent::open(fresh(1).id, question(&json!({})), fresh(1).asked_by, t(0));
+    let links = Links { approval: Some("https://gate/a".into()), polling: Some("https://gate/p".into()) };
+    let mut away = held_payload(&intent, None, &OwnNames::default(), t(0));
+    links.add_to(&mut away);
+    assert_eq!(
+        (&away["approval_url"], &away["polling_url"]),
+        (&json!("https://gate/a"), &json!("https://gate/p"))
+    );
+    let mut chat = held_payload(&intent, Some(&token(1)), &OwnNames::default(), t(0));
+    links.add_to(&mut chat);
+    assert_eq!((chat.get("approval_url"), &chat["polling_url"]), (None, &json!("https://gate/p")));
 }

@@ -19,13 +19,14 @@ use super::meta::{Meta, text};
 use super::parked::{self, PREFIX, Parked, Resumed};
 use super::parties::Parties;
 use super::revision::Revision;
+use crate::base::Base;
 use crate::board::{Ask, Board, Scope};
 use crate::cancel::Cancel;
 use crate::methods::{Route, route};
 use crate::raw::Params;
 use crate::reply::Reply;
 use crate::talk::Party;
-use crate::trace::remote_parent;
+use crate::trace::{TraceContext, remote_parent};
 
 /// What both transports share.
 #[derive(Debug)]
@@ -34,6 +35,17 @@ pub(crate) struct Desk {
     pub(crate) means: Arc<Means>,
     pub(crate) parties: Parties,
     pub(crate) parked: Arc<Parked>,
+    /// Where clients reach us, if the operator says so.
+    public: Option<Base>,
+}
+
+/// What the HTTP headers of a request say; nothing where it came over a pipe.
+#[derive(Debug, Default)]
+pub(crate) struct Carried {
+    /// Where in the client's trace it belongs.
+    pub(crate) trace: Option<TraceContext>,
+    /// Where the client reached us.
+    pub(crate) base: Option<Base>,
 }
 
 /// One request and all that came with it.
@@ -59,7 +71,20 @@ impl Desk {
     pub(crate) fn new(board: Arc<dyn Board>, settings: &FrontSettings, entropy: Arc<dyn Entropy>) -> Self {
         let means = Arc::new(Means { ask_time: settings.ask_time, entropy });
         let parked = Parked::new(Arc::clone(&means), settings.ask_time, settings.parked, board.metrics());
-        Self { board, means, parties: Parties::new(settings.parties), parked: Arc::new(parked) }
+        Self { board, means, parties: Parties::new(settings.parties), parked: Arc::new(parked), public: None }
+    }
+
+    /// Clients reach us here, whatever they call us.
+    pub(crate) fn at(self, public: Option<Base>) -> Self {
+        Self { public, ..self }
+    }
+
+    /// What these headers say.
+    pub(crate) fn carried(&self, headers: &HeaderMap) -> Carried {
+        Carried {
+            trace: remote_parent(headers),
+            base: self.public.clone().or_else(|| Base::of_host(headers)),
+        }
     }
 
     /// The party that sends a modern message.
@@ -85,6 +110,7 @@ impl Desk {
         };
         let (means, cancel) = (Arc::clone(&self.means), Cancel::new());
         let mailbox = Mailbox::new(means, Arc::clone(&party), Revision::July2026, asking, cancel.clone());
+        let carried = headers.as_ref().map(|headers| self.carried(headers)).unwrap_or_default();
         let ask = Ask {
             scope: scope.clone(),
             party: Arc::clone(&party),
@@ -93,7 +119,8 @@ impl Desk {
             params: request.params.map(|params| Params::within(&message, params)),
             progress: meta.progress_token.map(ToOwned::to_owned),
             log: meta.log_level(),
-            trace: headers.as_ref().and_then(remote_parent).or_else(|| meta.trace()),
+            trace: carried.trace.or_else(|| meta.trace()),
+            base: carried.base,
             headers,
             talk: Arc::clone(&mailbox) as _,
             cancel,

@@ -55,7 +55,9 @@ impl Exchange {
     pub(crate) fn new(board: Arc<dyn Board>, mailbox: Arc<Mailbox>, ask: Ask) -> Self {
         let cancel = ask.cancel.clone();
         // The future owns the board that it borrows, so that it can be put anywhere.
-        let work = Work::Going(Box::pin(async move { board.request(ask).await }));
+        let (base, era) = (ask.base.clone(), ask.party.era);
+        let work = async move { board.request(ask).await.linked(base.as_ref()).in_era(era) };
+        let work = Work::Going(Box::pin(work));
         Self { work, mailbox, cancel, dropped: Dropped::IsWithdrawn }
     }
 

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use yesgate_core::caller::Caller;
 use yesgate_core::digest::Hasher;
 
-use super::desk::Desk;
+use super::desk::{Carried, Desk};
 use super::exchange::{Exchange, Step};
 use super::mailbox::{Asking, Mailbox};
 use super::message::{Malformed, Request, Unreadable, refuse};
@@ -20,7 +20,6 @@ use crate::era::Era;
 use crate::raw::{Params, RawObject, raw};
 use crate::reply::Reply;
 use crate::talk::{Party, PartyKey, Talk, own_name};
-use crate::trace::TraceContext;
 
 /// What a client opens a session with.
 #[derive(Debug)]
@@ -73,7 +72,7 @@ impl Desk {
         revision: Revision,
         message: Bytes,
         request: &Request<'_>,
-        (cancel, trace): (Cancel, Option<TraceContext>),
+        (cancel, carried): (Cancel, Carried),
     ) -> Exchange {
         let asking = if request.method == "initialize" { Asking::Impossible } else { Asking::Possible };
         let mailbox =
@@ -89,7 +88,8 @@ impl Desk {
             progress: meta.progress_token.map(ToOwned::to_owned),
             log: None,
             headers: None,
-            trace: trace.or_else(|| meta.trace()),
+            trace: carried.trace.or_else(|| meta.trace()),
+            base: carried.base,
             talk: Arc::clone(&mailbox) as _,
             cancel,
         };

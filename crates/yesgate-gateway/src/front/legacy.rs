@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::value::RawValue;
 use yesgate_core::caller::Caller;
 
-use super::desk::{is_legacy, unknown_method};
+use super::desk::{Carried, is_legacy, unknown_method};
 use super::errands::{Errand, Errands, Heard};
 use super::headers::Wish;
 use super::hello::{Hello, Opening, array, check_batch, pong, welcome};
@@ -27,7 +27,6 @@ use crate::board::{Board, Scope};
 use crate::cancel::Cancel;
 use crate::mirror;
 use crate::reply::Reply;
-use crate::trace::{TraceContext, remote_parent};
 
 /// What a message of a session comes to.
 enum Taken {
@@ -62,7 +61,7 @@ impl HttpFront {
             Message::Request(request) => Some(request.id),
             Message::Notification(_) | Message::Response { .. } => None,
         };
-        match self.take(&session, body, message, remote_parent(headers)) {
+        match self.take(&session, body, message, self.desk.carried(headers)) {
             Taken::Errand(errand) => {
                 let errands = Errands::new(Arc::clone(&session.voice.asked), vec![errand], 1);
                 self.run(session, errands, Form::Single, Wish::of(headers)).await
@@ -106,7 +105,7 @@ impl HttpFront {
                 &session,
                 body.slice_ref(element.get().as_bytes()),
                 message,
-                remote_parent(headers),
+                self.desk.carried(headers),
             ) {
                 Taken::Errand(errand) => errands.push(errand),
                 Taken::Answered(reply, _) => answers.extend(reply.into_parts(id)),
@@ -179,8 +178,14 @@ impl HttpFront {
         let voice = Voice::new(Arc::clone(&self.desk.means), abilities, outlet);
         let party = hello.into_party(caller.clone(), Arc::clone(&voice), &id);
         let opening = Opening::new(Arc::clone(&self.desk.board), Arc::clone(&party));
-        let exchange =
-            self.desk.legacy_exchange(scope.clone(), &party, revision, body, request, (Cancel::new(), None));
+        let exchange = self.desk.legacy_exchange(
+            scope.clone(),
+            &party,
+            revision,
+            body,
+            request,
+            (Cancel::new(), Carried::default()),
+        );
         let result = match welcome(exchange, revision).await {
             Reply::Result(result) => result,
             reply @ (Reply::Own(_) | Reply::Relayed | Reply::Error(_) | Reply::Silent) => {
@@ -196,15 +201,9 @@ impl HttpFront {
     }
 
     /// Takes one message of a session.
-    fn take(
-        &self,
-        session: &Arc<Session>,
-        body: Bytes,
-        message: Message<'_>,
-        trace: Option<TraceContext>,
-    ) -> Taken {
+    fn take(&self, session: &Arc<Session>, body: Bytes, message: Message<'_>, carried: Carried) -> Taken {
         match message {
-            Message::Request(request) => self.take_request(session, body, &request, trace),
+            Message::Request(request) => self.take_request(session, body, &request, carried),
             Message::Notification(notification) => {
                 take_notification(&*self.desk.board, session, &notification);
                 Taken::Done
@@ -221,7 +220,7 @@ impl HttpFront {
         session: &Arc<Session>,
         body: Bytes,
         request: &Request<'_>,
-        trace: Option<TraceContext>,
+        carried: Carried,
     ) -> Taken {
         match request.method.as_ref() {
             "ping" => return Taken::Answered(pong(), StatusCode::OK),
@@ -250,7 +249,7 @@ impl HttpFront {
             session.revision,
             body,
             request,
-            (cancel, trace),
+            (cancel, carried),
         );
         Taken::Errand(Errand::new(request.id, exchange, ticket))
     }

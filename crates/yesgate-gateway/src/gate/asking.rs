@@ -21,7 +21,7 @@ use super::{Gate, forgotten};
 use crate::channel::elicitation::Elicited;
 use crate::errand::Errand;
 use crate::look_up::Circumstances;
-use crate::reply::{IsError, Reply};
+use crate::reply::{Own, Reply};
 use crate::run::own_words;
 use crate::upstream::Form;
 
@@ -147,7 +147,7 @@ impl Gate {
                 // An earlier question that may not be relayed has no token, whatever is wished now.
                 let token = token.filter(|_| intent.token().is_some());
                 let payload = held_payload(&intent, token, &self.own_names(), self.ledger.now());
-                Way::Answered(Reply::tool_result(payload, IsError::No))
+                Way::Answered(Own::Held(payload).into())
             }
             (Channel::Elicitation, Some(person)) => match self.elicit(&intent, person, request, errand).await
             {

@@ -16,13 +16,12 @@ use yesgate_core::verdict::Verdict;
 use super::Gate;
 use super::asking::Held;
 use super::judging::unreadable_list;
-use super::preview::object;
 use crate::cancel::Cancel;
 use crate::errand::Errand;
 use crate::hearing::Hearing;
 use crate::look_up::Circumstances;
 use crate::own_tools::OwnTool;
-use crate::reply::{IsError, Reply};
+use crate::reply::Reply;
 use crate::run::own_words;
 use crate::upstream::{Answer, Execution, Form, NotSent, Upstream};
 
@@ -118,8 +117,8 @@ impl Gate {
                 if let Err(error) = self.reload_pins().await {
                     tracing::error!(%error, "a mode that was set cannot be read again: {error}");
                 }
-                let Reply::Own(json) = told(*mode) else { return Execution::Lost("the answer is lost") };
-                Execution::Answered(Answer { kind: ResultKind::Result, json })
+                let json = json!({"content": [], "structuredContent": told(*mode)});
+                Execution::Answered(Answer { kind: ResultKind::Result, json: json.to_string().into() })
             }
             Err(error) => {
                 tracing::error!(%error, "a mode could not be set: {error}");
@@ -130,12 +129,11 @@ impl Gate {
 }
 
 /// What the caller is told about its new mode.
-fn told(mode: Mode) -> Reply {
+fn told(mode: Mode) -> Value {
     let message = match mode {
         Mode::Ask => "From now on reads run; writes are explained and do not run.",
         Mode::Plan => "From now on reads run; writes are previewed where a preview exists, and do not run.",
         Mode::Execute => "From now on reads and writes run, dangerous ones after a human's yes.",
     };
-    let payload = json!({"ok": true, "status": "mode_set", "mode": mode.as_str(), "message": message});
-    Reply::tool_result(object(payload), IsError::No)
+    json!({"ok": true, "status": "mode_set", "mode": mode.as_str(), "message": message})
 }

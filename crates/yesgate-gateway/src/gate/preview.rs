@@ -11,7 +11,7 @@ use crate::cancel::Cancel;
 use crate::errand::own_meta;
 use crate::hearing::Hearing;
 use crate::look_up;
-use crate::reply::{IsError, Reply};
+use crate::reply::{Own, Reply};
 use crate::upstream::{Execution, Form, Upstream};
 
 impl Gate {
@@ -51,7 +51,7 @@ impl Gate {
             "execute_hint": {"tool": "yesgate_set_mode", "arguments": {"mode": "execute"}},
             "message": message,
         });
-        Ok(Reply::tool_result(object(payload), IsError::No))
+        Ok(Own::Told(object(payload)).into())
     }
 
     async fn preview(&self, way: &Upstream, call: &Binding, source: PreviewSource) -> Result<Value, Refusal> {

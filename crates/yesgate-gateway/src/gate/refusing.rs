@@ -12,7 +12,7 @@ use yesgate_ledger::LedgerError;
 use super::Gate;
 use super::preview::object;
 use crate::errand::Errand;
-use crate::reply::{IsError, Reply};
+use crate::reply::{Own, Reply};
 
 impl Gate {
     /// A refusal as this policy puts it on the wire.
@@ -30,7 +30,13 @@ impl Gate {
     /// Refuses a message that is no call we can judge.
     pub(super) async fn unreadable(&self, caller: &Caller, code: i64, problem: &str) -> Reply {
         self.record_refusal(caller, None, "unreadable_call").await;
-        Reply::error(code, &format!("The call was refused and nothing ran: {problem}."), None)
+        Own::Unreadable { code, words: problem.to_owned() }.into()
+    }
+
+    /// Refuses a call of a tool that the server does not have.
+    pub(super) async fn no_such_tool(&self, caller: &Caller) -> Reply {
+        self.record_refusal(caller, None, "unreadable_call").await;
+        Own::NoSuchTool.into()
     }
 
     /// Refuses because the ledger cannot be used: nothing runs that cannot be written down.
@@ -71,7 +77,7 @@ pub(super) fn unneeded(explanation: &Explanation) -> Reply {
         "summary": summary,
         "message": format!("This would change nothing: {summary}. So nobody was asked, and nothing ran."),
     });
-    Reply::tool_result(object(payload), IsError::No)
+    Own::Told(object(payload)).into()
 }
 
 /// Whether a gated call has only parts that a human is shown and a yes is bound to.

@@ -13,7 +13,7 @@ use crate::bridge;
 use crate::errand::{Begun, Errand, Incoming, Pass, Person};
 use crate::own_tools::OwnTool;
 use crate::raw::{RawObject, member_text};
-use crate::reply::Reply;
+use crate::reply::{Own, Reply};
 use crate::server::Server;
 use crate::server::link::Link;
 use crate::upstream::Answer;
@@ -37,11 +37,7 @@ impl Hub {
                 let ask = without.as_ref().unwrap_or(ask);
                 match self.split(&name) {
                     Some((server, name)) => self.call_of(&server, ask, Some(&name), begun).await,
-                    None => Reply::error(
-                        -32602,
-                        "The call was refused and nothing ran: there is no such tool.",
-                        None,
-                    ),
+                    None => Own::Unreadable { code: -32602, words: "there is no such tool".into() }.into(),
                 }
             }
         }
@@ -113,7 +109,7 @@ impl Hub {
             Reply::answer(bridge::answer(&ask.method, Answer { kind, json }, link.era, ask.party.era))
         };
         match reply {
-            // What is our own is in the words of the client's era by now.
+            // What is our own is put into words by the front.
             reply @ Reply::Own(_) => reply,
             Reply::Result(json) => cross(ResultKind::Result, json),
             Reply::Error(json) => cross(ResultKind::Error, json),

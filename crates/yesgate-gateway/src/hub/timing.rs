@@ -13,7 +13,7 @@ use crate::board::Ask;
 use crate::era::Era;
 use crate::errand::Begun;
 use crate::metrics::labels::{Front, MethodClass, Outcome};
-use crate::reply::Reply;
+use crate::reply::{Own, Reply};
 
 /// What became of a request whose time is over.
 enum Left {
@@ -37,7 +37,7 @@ impl Hub {
         let mut answering = pin!(self.answer(&ask, &begun));
         let reply = match timeout(self.longest, &mut answering).await {
             Ok(reply) => reply,
-            Err(_) => match self.leave_running(&begun, ask.party.era).await {
+            Err(_) => match self.leave_running(&begun).await {
                 Left::Running(reply) => reply,
                 Left::Ended => answering.await,
                 Left::Nothing => {
@@ -49,7 +49,12 @@ impl Hub {
             },
         };
         counted.end(match &reply {
-            Reply::Result(_) | Reply::Own(_) | Reply::Relayed => Outcome::Answered,
+            Reply::Result(_) | Reply::Relayed => Outcome::Answered,
+            Reply::Own(own) => match &**own {
+                Own::Held(_) | Own::Told(_) => Outcome::Answered,
+                Own::Refused(_, _) => Outcome::Refused,
+                Own::Unreadable { .. } | Own::NoSuchTool => Outcome::Invalid,
+            },
             Reply::Error(_) => Outcome::Failed,
             Reply::Silent => Outcome::Cancelled,
         });
@@ -57,7 +62,7 @@ impl Hub {
     }
 
     /// Leaves the run that was begun for a request to itself.
-    async fn leave_running(&self, begun: &Begun, era: Era) -> Left {
+    async fn leave_running(&self, begun: &Begun) -> Left {
         let Some(id) = begun.intent() else { return Left::Nothing };
         match self.ledger.update(id, |intent, now| intent.leave_running(now)).await {
             Ok(Some(true)) => {}
@@ -70,6 +75,6 @@ impl Hub {
         // One policy is in force at all gates.
         let policy = self.servers().first().map(|server| server.gate.policy());
         let form = policy.map_or(refusal.why.wire_form(), |policy| policy.wire_form(&refusal.why));
-        Left::Running(Reply::refuse(&refusal, form).in_era(era))
+        Left::Running(Reply::refuse(&refusal, form))
     }
 }

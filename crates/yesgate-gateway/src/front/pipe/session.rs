@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::{PipeFront, PipeSession, Stage, at_once_or_later, named};
 use crate::cancel::Cancel;
-use crate::front::desk::{is_legacy, unknown_method};
+use crate::front::desk::{Carried, is_legacy, unknown_method};
 use crate::front::errands::{Errand, Errands, Heard};
 use crate::front::hello::{Hello, Opening, array, check_batch, pong, welcome};
 use crate::front::inputs::{Abilities, random};
@@ -54,7 +54,7 @@ impl PipeFront {
             revision,
             line,
             request,
-            (Cancel::new(), None),
+            (Cancel::new(), Carried::default()),
         );
         let (front, id) = (Arc::clone(self), request.id.to_owned());
         let opening = async move {
@@ -137,8 +137,14 @@ impl PipeFront {
         let cancel = Cancel::new();
         let ticket = self.begin(request.id, cancel.clone())?;
         let scope = self.scope.clone();
-        let exchange =
-            self.desk.legacy_exchange(scope, &session.party, session.revision, line, request, (cancel, None));
+        let exchange = self.desk.legacy_exchange(
+            scope,
+            &session.party,
+            session.revision,
+            line,
+            request,
+            (cancel, Carried::default()),
+        );
         Ok(Errand::new(request.id, exchange, ticket))
     }
 
