@@ -10,6 +10,7 @@ mod bridge;
 pub mod cancel;
 mod channel;
 pub mod child;
+pub mod custom;
 pub mod door;
 pub mod edge;
 pub mod envelope;

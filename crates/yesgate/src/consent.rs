@@ -1,6 +1,8 @@
 //! Consent for operations that are no MCP tools (H10): the same engine, the same ledger, the same
 //! audit. There is no second mechanism.
 
+mod asking;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,32 +10,24 @@ use jiff::SignedDuration;
 use serde_json::{Map, Value};
 use yesgate_core::assurance::Assurance;
 use yesgate_core::caller::Caller;
-use yesgate_core::class::{Class, ClassSource, Classified};
 use yesgate_core::clock::{Entropy as _, EntropyError};
-use yesgate_core::digest::{Binding, DefinitionDigest, Hasher, ServerIdentity};
-use yesgate_core::held::held_payload;
 use yesgate_core::id::{BootId, IntentId, ParseIdError, ServerName};
-use yesgate_core::intent::{
-    Asked, Asker, Awaited, Claim, DoneKind, Fresh, Ground, ResultKind, Runner, SlotKey, StoredResult,
-};
+use yesgate_core::intent::{DoneKind, ResultKind, StoredResult};
 use yesgate_core::json::{CanonicalJson, JsonError};
-use yesgate_core::mode::Mode;
 use yesgate_core::permit::PermittedCall;
-use yesgate_core::policy::OwnNames;
-use yesgate_core::refusal::{Refusal, Why};
-use yesgate_core::render::Sanitized;
+use yesgate_core::refusal::Refusal;
 use yesgate_core::token::{ConfirmToken, TokenPrefix};
-use yesgate_core::verdict::{Channel, ConfirmType, Question, Times};
+use yesgate_gateway::custom::{CustomError, CustomGate, CustomOperation};
 use yesgate_ledger::{Ledger, LedgerError};
 
+pub use self::asking::{Answer, Asking, console};
 use crate::{SystemClock, SystemEntropy};
 
 /// The gate of one application.
 #[derive(Clone, Debug)]
 pub struct Consent {
     application: ServerName,
-    ledger: Ledger,
-    boot: BootId,
+    gate: CustomGate,
     prefix: TokenPrefix,
 }
 
@@ -47,6 +41,7 @@ pub struct Operation {
     params: CanonicalJson,
     summary: Option<String>,
     lifetime: SignedDuration,
+    least: Assurance,
 }
 
 /// A question that was put, and the agent's handle on it.
@@ -63,7 +58,7 @@ pub struct Minted {
 #[derive(Debug)]
 #[must_use = "the yes is spent: run the operation and call `done` or `failed`"]
 pub struct Permit {
-    ledger: Ledger,
+    gate: CustomGate,
     intent: IntentId,
     permitted: PermittedCall,
     settled: bool,
@@ -89,9 +84,13 @@ pub enum ConsentError {
     Entropy(#[from] EntropyError),
 }
 
-impl From<Refusal> for ConsentError {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(Box::new(refusal))
+impl From<CustomError> for ConsentError {
+    fn from(error: CustomError) -> Self {
+        match error {
+            CustomError::Refused(refusal) => Self::Refused(refusal),
+            CustomError::Ledger(error) => Self::Ledger(error),
+            CustomError::Entropy(error) => Self::Entropy(error),
+        }
     }
 }
 
@@ -104,7 +103,7 @@ impl Consent {
         let boot = BootId::from_entropy(SystemEntropy.draw()?);
         let ledger = Ledger::open(ledger, Arc::new(SystemClock), boot.clone()).await?;
         ledger.sweep().await?;
-        Ok(Self { application: application.parse()?, ledger, boot, prefix: TokenPrefix::default() })
+        Self::on(application, ledger, boot)
     }
 
     /// Opens a gate that forgets everything when it is dropped.
@@ -114,47 +113,27 @@ impl Consent {
     pub async fn in_memory(application: &str) -> Result<Self, ConsentError> {
         let boot = BootId::from_entropy(SystemEntropy.draw()?);
         let ledger = Ledger::in_memory(Arc::new(SystemClock), boot.clone()).await?;
-        Ok(Self { application: application.parse()?, ledger, boot, prefix: TokenPrefix::default() })
+        Self::on(application, ledger, boot)
+    }
+
+    fn on(application: &str, ledger: Ledger, boot: BootId) -> Result<Self, ConsentError> {
+        let gate = CustomGate::new(ledger, boot, Arc::new(SystemEntropy));
+        Ok(Self { application: application.parse()?, gate, prefix: TokenPrefix::default() })
     }
 
     /// The ledger behind it: to list, show and audit what was asked.
     pub const fn ledger(&self) -> &Ledger {
-        &self.ledger
+        self.gate.ledger()
     }
 
     /// Puts the question. Nothing runs.
     ///
     /// # Errors
-    /// When a human said no to the same operation a moment ago, its outcome is unknown, or the
-    /// ledger fails.
+    /// When a human said no to the same operation a moment ago, its outcome is unknown, nobody could
+    /// read all of it, or the ledger fails.
     pub async fn mint(&self, operation: Operation) -> Result<Minted, ConsentError> {
-        let question = self.question(&operation)?;
-        let token = ConfirmToken::from_entropy(&self.prefix, SystemEntropy.draw()?);
-        let fresh = Fresh {
-            id: IntentId::from_entropy(SystemEntropy.draw()?),
-            token: Some(token.hash()),
-            asked_by: Asker { uid: Some(rustix::process::getuid().as_raw()), boot: Some(self.boot.clone()) },
-        };
-        let boot = self.boot.clone();
-        let asked = self
-            .ledger
-            .update_slot(SlotKey::of(&question.binding), move |slot, now| {
-                let runner = Runner { boot: &boot, ground: Ground::Holds, awaited: Awaited::Yes };
-                (slot.ask(question, fresh, &runner, now), now)
-            })
-            .await?;
-        match asked {
-            (Asked::Open(intent), now) => Ok(Minted {
-                intent: intent.id().clone(),
-                payload: held_payload(&intent, Some(&token), &OwnNames::default(), now),
-                token,
-            }),
-            // Somebody said yes elsewhere: the earlier token is still the handle on it.
-            (Asked::Claimed(id, _), _) => {
-                Err(Refusal::from(Why::AlreadyDecided { state: "approved" }).about(&id).into())
-            }
-            (Asked::Refused(refusal), _) => Err(ConsentError::Refused(refusal)),
-        }
+        let put = self.gate.mint(&self.named(&operation)?, &self.prefix).await?;
+        Ok(Minted { intent: put.intent, token: put.token, payload: put.payload })
     }
 
     /// Spends the yes that a token stands for. After this the operation may run, once.
@@ -162,72 +141,38 @@ impl Consent {
     /// # Errors
     /// When the token is unknown, used, too old, or was minted for another operation.
     pub async fn consume(&self, token: &str, operation: &Operation) -> Result<Permit, ConsentError> {
-        let binding = self.question(operation)?.binding;
-        let boot = self.boot.clone();
-        let claimed = self
-            .ledger
-            .update_by_token(&ConfirmToken::presented(token).hash(), move |intent, now| {
-                let runner = Runner { boot: &boot, ground: Ground::Holds, awaited: Awaited::Yes };
-                (intent.id().clone(), intent.claim_with_token(&binding, None, &runner, now))
-            })
-            .await?;
-        match claimed {
-            Some((intent, Claim::Run(permitted))) => {
-                Ok(Permit { ledger: self.ledger.clone(), intent, permitted, settled: false })
-            }
-            Some((_, Claim::Refused(refusal))) => Err(refusal.into()),
-            Some((id, Claim::Replay(_) | Claim::Wait)) => {
-                Err(Refusal::from(Why::TokenInvalid).about(&id).into())
-            }
-            None => Err(Refusal::from(Why::TokenInvalid).into()),
-        }
+        let (gate, operation) = (self.gate.clone(), self.named(operation)?);
+        let token = ConfirmToken::presented(token);
+        self.permit(async move { gate.consume(&token, &operation).await }).await
     }
 
-    fn question(&self, operation: &Operation) -> Result<Question, ConsentError> {
-        let tool = operation.name.parse()?;
-        let binding = Binding {
+    /// Spends a yes in a task of its own: it goes to its end even if whoever waits for it vanishes. The permit
+    /// that nobody takes is then dropped, and the outcome is `unknown`.
+    async fn permit(
+        &self,
+        spending: impl Future<Output = Result<(IntentId, PermittedCall), CustomError>> + Send + 'static,
+    ) -> Result<Permit, ConsentError> {
+        let gate = self.gate.clone();
+        let permit = async move {
+            let (intent, permitted) = spending.await?;
+            Ok(Permit { gate, intent, permitted, settled: false })
+        };
+        tokio::spawn(permit).await.unwrap_or(Err(ConsentError::Ledger(LedgerError::Closed)))
+    }
+
+    fn named(&self, operation: &Operation) -> Result<CustomOperation, ConsentError> {
+        Ok(CustomOperation {
+            application: self.application.clone(),
             caller: Caller {
                 org: operation.org.parse()?,
                 principal: operation.principal.parse()?,
                 client: operation.client.parse()?,
             },
-            server: self.application.clone(),
-            identity: ServerIdentity::of_application(&self.application),
-            method: "custom".into(),
-            definition: DefinitionDigest(Hasher::new("yesgate/definition/custom/1").finish()),
-            arguments: operation.params.clone(),
-            meta: CanonicalJson::empty_object(),
-            mode: Mode::Execute,
-            preview: None,
-            tool,
-        };
-        let summary = operation.summary.as_deref().map_or_else(
-            || Sanitized::line(&format!("{} on {}", operation.name, self.application)),
-            Sanitized::line,
-        );
-        Ok(Question {
-            binding,
-            classified: Classified {
-                class: Class::Dangerous,
-                source: ClassSource::Rule("the application".into()),
-            },
-            rule: None,
-            reason: None,
-            summary,
-            confirm: ConfirmType::Simple,
-            channel: Channel::Chat,
-            least: Assurance::Relayed,
-            typed: None,
-            preview: None,
-            next: Map::new(),
-            spend: None,
-            standing: None,
-            times: Times {
-                token: operation.lifetime,
-                decide: operation.lifetime,
-                run: SignedDuration::from_secs(60),
-                cool_off: SignedDuration::from_mins(10),
-            },
+            name: operation.name.parse()?,
+            params: operation.params.clone(),
+            summary: operation.summary.clone(),
+            lifetime: operation.lifetime,
+            least: operation.least,
         })
     }
 }
@@ -243,6 +188,7 @@ impl Operation {
             params: CanonicalJson::empty_object(),
             summary: None,
             lifetime: SignedDuration::from_secs(60),
+            least: Assurance::Relayed,
         }
     }
 
@@ -266,6 +212,14 @@ impl Operation {
     #[must_use]
     pub const fn lifetime(mut self, lifetime: SignedDuration) -> Self {
         self.lifetime = lifetime;
+        self
+    }
+
+    /// The least proof of a human that will do; `relayed`, the agent's word, where nothing is said. Nothing
+    /// gives more than `local` here.
+    #[must_use]
+    pub const fn assurance(mut self, least: Assurance) -> Self {
+        self.least = least;
         self
     }
 }
@@ -311,16 +265,9 @@ impl Permit {
 
     async fn settle(mut self, done: DoneKind, kind: ResultKind, value: &Value) -> Result<(), ConsentError> {
         let stored = StoredResult { kind, json: value.to_string() };
-        let settled = self
-            .ledger
-            .update(&self.intent, move |intent, now| intent.finish(done, Some(stored), now))
-            .await?;
-        self.settled = true;
-        match settled {
-            Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(Refusal::from(error).into()),
-            None => Err(Refusal::from(Why::NoSuchIntent).into()),
-        }
+        let settled = self.gate.settle(&self.intent, done, Some(stored)).await;
+        self.settled = settled.is_ok();
+        Ok(settled?)
     }
 }
 
@@ -330,15 +277,9 @@ impl Drop for Permit {
             return;
         }
         // Nobody will ever say how it ended: that is what `unknown` means.
-        let (ledger, id) = (self.ledger.clone(), self.intent.clone());
+        let (gate, id) = (self.gate.clone(), self.intent.clone());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move {
-                let lost =
-                    ledger.update(&id, |intent, now| intent.lose("the application said nothing", now)).await;
-                if let Err(error) = lost {
-                    tracing::error!(intent.id = %id, %error, "a lost outcome could not be written: {error}");
-                }
-            });
+            runtime.spawn(async move { gate.lose(&id).await });
         }
     }
 }

@@ -28,7 +28,9 @@ mod consent;
 use jiff::Timestamp;
 use yesgate_core::clock::{Clock, Entropy, EntropyError};
 
-pub use crate::consent::{Consent, ConsentError, Minted, Operation, Permit};
+pub use yesgate_core::assurance::Assurance;
+
+pub use crate::consent::{Answer, Asking, Consent, ConsentError, Minted, Operation, Permit, console};
 
 /// The real clock.
 #[derive(Clone, Copy, Debug, Default)]

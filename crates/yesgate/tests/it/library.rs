@@ -1,7 +1,13 @@
 //! The library face: an application gates its own operation.
 
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+
+use rustix::pty::OpenptFlags;
 use serde_json::json;
-use yesgate::{Consent, ConsentError, Operation};
+use yesgate::{Answer, Assurance, Consent, ConsentError, Operation, console};
+use yesgate_core::intent::{Approver, State, Surface};
 use yesgate_ledger::Filter;
 
 fn upgrade(to: &str) -> Operation {
@@ -68,4 +74,162 @@ async fn a_permit_that_is_dropped_is_an_unknown_outcome() {
     }
     let refused = consent.mint(upgrade("scale")).await.unwrap_err();
     assert_eq!(code(&refused), "execution_unknown");
+}
+
+fn yes(assurance: Assurance) -> Answer {
+    Answer::Yes { by: "ada, in a dialog".into(), assurance }
+}
+
+/// I5, H10: a callback asks the human; what it claims of them counts for at most `local`, and the yes runs one
+/// operation once.
+#[tokio::test]
+async fn a_callback_is_believed_up_to_local_and_its_yes_is_spent_at_once() {
+    let consent = Consent::in_memory("billing").await.unwrap();
+    for (claimed, recorded) in
+        [(Assurance::Verified, Assurance::Local), (Assurance::Client, Assurance::Client)]
+    {
+        let scale = upgrade("scale");
+        let permit = consent.ask_with(&scale, async |question| {
+            assert_eq!(question.params(), json!({"to": "scale"}));
+            assert!(question.lines().iter().any(|line| line.contains("\"scale\"")), "{:?}", question.lines());
+            yes(claimed)
+        });
+        permit.await.unwrap().done(&json!({"ok": true})).await.unwrap();
+        let last = consent.ledger().intents(Filter::Recent(1)).await.unwrap().remove(0);
+        assert_eq!(last.decision().unwrap().assurance, recorded);
+        assert_eq!(last.state().as_str(), "done");
+    }
+    let strict = upgrade("scale").assurance(Assurance::Local);
+    let weak = consent.ask_with(&strict, async |_| yes(Assurance::Relayed)).await.unwrap_err();
+    assert_eq!(code(&weak), "assurance_too_low");
+    let unreachable = consent.mint(upgrade("scale").assurance(Assurance::SignedIn)).await.unwrap_err();
+    assert_eq!(code(&unreachable), "no_approver_reachable");
+}
+
+/// I5: a no is a no, also for a while; no answer is none.
+#[tokio::test]
+async fn a_callback_that_says_no_or_nothing_runs_nothing() {
+    let consent = Consent::in_memory("billing").await.unwrap();
+    let silent = consent.ask_with(&upgrade("scale"), async |_| Answer::Nothing).await.unwrap_err();
+    assert_eq!(code(&silent), "cancelled");
+    let no = async |_| Answer::No { by: "ada".into(), reason: Some("too dear".into()) };
+    let denied = consent.ask_with(&upgrade("scale"), no).await.unwrap_err();
+    assert_eq!(code(&denied), "denied");
+    assert!(denied.to_string().contains("too dear"), "{denied}");
+    assert_eq!(code(&consent.mint(upgrade("scale")).await.unwrap_err()), "denied");
+}
+
+/// I5: the first answer counts, wherever it is given; a callback that nobody answers does not outlive the question.
+#[tokio::test]
+async fn an_answer_elsewhere_ends_the_wait_for_a_callback() {
+    let consent = Consent::in_memory("billing").await.unwrap();
+    let elsewhere = async |question: yesgate::Asking| {
+        let by = Approver { name: "eve".into(), surface: Surface::Human, assurance: Assurance::Local };
+        let id = question.intent().clone();
+        let approved = consent.ledger().update(&id, move |intent, now| {
+            let seen = intent.digest();
+            intent.approve(&by, seen, now)
+        });
+        approved.await.unwrap().unwrap().unwrap();
+        std::future::pending().await
+    };
+    let permit = consent.ask_with(&upgrade("scale"), elsewhere).await.unwrap();
+    permit.failed(&json!("no")).await.unwrap();
+
+    let short = upgrade("pro").lifetime(jiff::SignedDuration::from_millis(20));
+    let late = consent.ask_with(&short, async |_| std::future::pending().await).await.unwrap_err();
+    assert_eq!(code(&late), "expired");
+    let last = consent.ledger().intents(Filter::Recent(1)).await.unwrap().remove(0);
+    assert_eq!(last.state(), State::Expired);
+}
+
+/// I5: the console asks a terminal and nothing else: what is piped in was not typed by anybody.
+#[tokio::test]
+async fn the_console_takes_no_answer_from_a_pipe() {
+    let consent = Consent::in_memory("billing").await.unwrap();
+    let refused = consent.ask_with(&upgrade("scale"), console).await.unwrap_err();
+    assert_eq!(code(&refused), "cancelled");
+}
+
+/// What the next test runs at a terminal: it prints nothing but the answer.
+#[tokio::test]
+#[ignore = "a part of another test, which runs it at a terminal"]
+async fn asks_at_the_console() {
+    let consent = Consent::in_memory("billing").await.unwrap();
+    let said = match consent.ask_with(&upgrade("scale"), console).await {
+        Ok(permit) => permit.done(&json!({})).await.map(|()| "permitted").unwrap(),
+        Err(error) => code(&error),
+    };
+    let last = consent.ledger().intents(Filter::Recent(1)).await.unwrap().remove(0);
+    let assurance = last.decision().map_or("none", |decision| decision.assurance.as_str());
+    eprintln!("<{said} at {assurance}>");
+}
+
+/// I5: at a terminal the whole question is shown; only a yes that was typed after it is one, and it is `local`.
+#[test]
+fn the_console_takes_the_answer_of_a_terminal() {
+    for (typed, expected) in [
+        ("y\n", "<permitted at local>"),
+        ("YES\n", "<permitted at local>"),
+        ("n\n", "<denied at local>"),
+        ("yess\n", "<denied at local>"),
+        ("\n", "<denied at local>"),
+        ("\u{4}", "<cancelled at none>"),
+    ] {
+        let mut terminal = Terminal::run("library::asks_at_the_console");
+        let shown = terminal.read_until("[y/N] ");
+        assert!(shown.contains("Upgrade acme from Pro to Scale") && shown.contains("\"scale\""), "{shown}");
+        terminal.master.write_all(typed.as_bytes()).unwrap();
+        let said = terminal.read_until(">");
+        assert!(said.contains(expected), "{typed:?}: {said}");
+        assert!(terminal.child.wait().unwrap().success());
+    }
+}
+
+/// A test of this binary at a terminal of its own.
+struct Terminal {
+    master: File,
+    child: Child,
+}
+
+impl Terminal {
+    fn run(test: &str) -> Self {
+        let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        rustix::pty::grantpt(&master).unwrap();
+        rustix::pty::unlockpt(&master).unwrap();
+        let path = rustix::pty::ptsname(&master, Vec::new()).unwrap();
+        let slave = File::options().read(true).write(true).open(path.to_str().unwrap()).unwrap();
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test, "--ignored", "--nocapture"])
+            .stdin(slave.try_clone().unwrap())
+            .stdout(Stdio::null())
+            .stderr(slave)
+            .spawn()
+            .unwrap();
+        Self { master: master.into(), child }
+    }
+
+    /// What the terminal shows, up to some words.
+    fn read_until(&mut self, words: &str) -> String {
+        let mut shown = Vec::new();
+        // It ends with the child, which holds the other side.
+        while !String::from_utf8_lossy(&shown).contains(words) {
+            let mut piece = [0; 256];
+            match self.master.read(&mut piece) {
+                Ok(0) | Err(_) => break,
+                Ok(length) => shown.extend_from_slice(&piece[..length]),
+            }
+        }
+        String::from_utf8_lossy(&shown).into_owned()
+    }
+}
+
+/// X2, H10: what a human could not read whole is not asked about, and that is written down.
+#[tokio::test]
+async fn an_operation_that_nobody_could_read_is_refused() {
+    let consent = Consent::in_memory("billing").await.unwrap();
+    let large = upgrade("scale").params(&json!({"text": "x".repeat(20_000)})).unwrap();
+    assert_eq!(code(&consent.mint(large).await.unwrap_err()), "too_large_to_review");
+    let rows = consent.ledger().audit_last(1).await.unwrap();
+    assert!(format!("{rows:?}").contains("too_large_to_review"), "{rows:?}");
 }
