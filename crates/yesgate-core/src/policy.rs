@@ -43,6 +43,7 @@ pub use self::config::prefix::{ParsePrefixError, Prefix};
 pub use self::config::remote::{
     AuthSetting, HeaderName, HeaderNameError, HttpPlace, OAuthClient, OAuthSetting,
 };
+pub use self::config::routes::{OWN_SEGMENTS, RouteTarget, Routes};
 pub use self::config::serve::{ServeConfig, ServeTimes, TelemetryConfig};
 pub use self::config::server::{ChildPlace, EraSetting, Place, ServerConfig};
 pub use self::config::variables::{MissingVariable, Template, TemplateError};
@@ -303,7 +304,7 @@ struct Match<'p> {
 }
 
 /// The keys of the whole configuration.
-const TOP_KEYS: [&str; 14] = [
+const TOP_KEYS: [&str; 15] = [
     "profile",
     "mode",
     "channel",
@@ -316,6 +317,7 @@ const TOP_KEYS: [&str; 14] = [
     "serve",
     "telemetry",
     "servers",
+    "routes",
     "budgets",
     "rules",
 ];

@@ -4,12 +4,14 @@ pub(super) mod address;
 pub(super) mod limits;
 pub(super) mod prefix;
 pub(super) mod remote;
+pub(super) mod routes;
 pub(super) mod serve;
 pub(super) mod server;
 pub(super) mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::routes::Routes;
 use self::serve::{ServeConfig, TelemetryConfig};
 use self::server::ServerConfig;
 use super::error::ConfigError;
@@ -29,6 +31,8 @@ pub struct Config {
     pub policy: Policy,
     /// The servers behind the gateway, by the operator's names.
     pub servers: BTreeMap<ServerName, ServerConfig>,
+    /// Further paths of the REST front, each for one tool.
+    pub routes: Routes,
     /// How clients of `yesgate serve` are met.
     pub serve: ServeConfig,
     /// What is measured, and who is told.
@@ -49,6 +53,7 @@ impl Config {
         let servers = top
             .entry("servers")
             .map_or_else(|| Ok(BTreeMap::new()), |servers| server::parse_all(&servers))?;
+        let routes = top.entry("routes").map(|routes| routes::parse(&routes, &servers)).transpose()?;
         let serve = top.entry("serve").map(|serve| ServeConfig::parse(&serve, &servers)).transpose()?;
         let telemetry = top.entry("telemetry").map(|entry| TelemetryConfig::parse(&entry)).transpose()?;
         let mut policy = parse_settings(&top)?;
@@ -73,6 +78,7 @@ impl Config {
         Ok(Self {
             policy,
             servers,
+            routes: routes.unwrap_or_default(),
             serve: serve.unwrap_or_default(),
             telemetry: telemetry.unwrap_or_default(),
             examples: examples.len(),

@@ -11,6 +11,7 @@ mod glob;
 mod lookup;
 mod matrix;
 mod properties;
+mod routes;
 mod serve;
 mod servers;
 mod spend;

@@ -124,7 +124,12 @@ async fn a_callback_that_says_no_or_nothing_runs_nothing() {
 async fn an_answer_elsewhere_ends_the_wait_for_a_callback() {
     let consent = Consent::in_memory("billing").await.unwrap();
     let elsewhere = async |question: yesgate::Asking| {
-        let by = Approver { name: "eve".into(), surface: Surface::Human, assurance: Assurance::Local };
+        let by = Approver {
+            name: "eve".into(),
+            surface: Surface::Human,
+            assurance: Assurance::Local,
+            typed: None,
+        };
         let id = question.intent().clone();
         let approved = consent.ledger().update(&id, move |intent, now| {
             let seen = intent.digest();
