@@ -15,31 +15,39 @@ pub(crate) enum Freshness {
     Check,
 }
 
-/// Generates `docs/cli.md`, the reference of the command line.
+/// Generates the reference of the command line and the description of the REST front.
 ///
-/// The text is the binary's own, from a hidden command: the page cannot say what the program does
+/// The texts are the binary's own, from hidden commands: a page cannot say what the program does
 /// not.
 pub(crate) fn run(shell: &Shell, freshness: Freshness) -> Result<()> {
-    let wanted =
-        shell.cargo(&["run", "--quiet", "--locked", "--package", "yesgate", "--", "markdown-help"]).read()?;
-    let page = shell.path(CLI_PAGE);
+    for (page, command) in PAGES {
+        let wanted =
+            shell.cargo(&["run", "--quiet", "--locked", "--package", "yesgate", "--", command]).read()?;
+        keep_fresh(shell, page, &wanted, freshness)?;
+    }
+    Ok(())
+}
+
+fn keep_fresh(shell: &Shell, page: &str, wanted: &str, freshness: Freshness) -> Result<()> {
+    let path = shell.path(page);
     match freshness {
         Freshness::Write => {
-            if let Some(folder) = page.parent() {
+            if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder).context("the folder of the page cannot be made")?;
             }
-            fs::write(&page, wanted).with_context(|| format!("`{CLI_PAGE}` cannot be written"))?;
-            println!("wrote {CLI_PAGE}");
+            fs::write(&path, wanted).with_context(|| format!("`{page}` cannot be written"))?;
+            println!("wrote {page}");
         }
         Freshness::Check => {
-            let there = fs::read_to_string(&page).with_context(|| format!("`{CLI_PAGE}` cannot be read"))?;
+            let there = fs::read_to_string(&path).with_context(|| format!("`{page}` cannot be read"))?;
             if there != wanted {
-                bail!("`{CLI_PAGE}` is stale; `cargo xtask docs` writes it anew");
+                bail!("`{page}` is stale; `cargo xtask docs` writes it anew");
             }
-            println!("{CLI_PAGE} is up to date");
+            println!("{page} is up to date");
         }
     }
     Ok(())
 }
 
-const CLI_PAGE: &str = "docs/cli.md";
+/// Each page, and the command that prints it.
+const PAGES: [(&str, &str); 2] = [("docs/cli.md", "markdown-help"), ("docs/api.json", "openapi")];

@@ -20,12 +20,13 @@ use crate::board::Scope;
 use crate::edge::body::{Body, plain};
 use crate::edge::guard::Guard;
 use crate::edge::intake::{BodyError, read_body};
-use crate::edge::quota::{Kind, Quotas};
+use crate::edge::quota::{Hold, Kind, Quotas};
 use crate::edge::{EdgeLimits, Handler};
 use crate::front::HttpFront;
 use crate::hub::Hub;
 use crate::metrics::labels::Rejection;
 use crate::metrics::{self, Metrics};
+use crate::rest::{self, RestFront};
 use crate::server::Health;
 
 /// Knows who may come in.
@@ -79,7 +80,7 @@ enum Stranger {
 
 impl Stranger {
     /// RFC 6750 §3: whoever showed nothing is told only what to show.
-    fn response(self) -> Response<Body> {
+    fn response(self, failure: impl FnOnce(StatusCode, &str) -> Response<Body>) -> Response<Body> {
         let (challenge, words) = match self {
             Self::NoKey => ("Bearer realm=\"yesgate\"", "a bearer key is needed"),
             Self::WrongKey => {
@@ -110,6 +111,8 @@ pub struct Door {
     pub limits: EdgeLimits,
     /// The way to the servers.
     pub front: Arc<HttpFront>,
+    /// The way to them without MCP.
+    pub rest: Arc<RestFront>,
     /// The servers.
     pub hub: Arc<Hub>,
     /// What is counted.
@@ -125,7 +128,14 @@ impl Handler for Door {
 
     async fn handle(&self, request: Request<Incoming>, _from: SocketAddr) -> Response<Body> {
         let (parts, body) = request.into_parts();
-        let admitted = match self.guard.check(&parts) {
+        let place = place(parts.uri.path())
+            .or_else(|| self.rest.find(parts.uri.path()).map(|found| Place::Rest(Box::new(found))));
+        let checked = match &place {
+            // People come to a page by links, wherever those stand.
+            Some(Place::Rest(found)) if found.is_page() => self.guard.check_page(&parts),
+            Some(_) | None => self.guard.check(&parts),
+        };
+        let admitted = match checked {
             Ok(admitted) => admitted,
             Err(refused) => {
                 self.metrics.rejected(match refused.status() {
@@ -138,8 +148,9 @@ impl Handler for Door {
         if let Some(response) = self.guard.preflight(&parts) {
             return response;
         }
-        let mut response = match place(parts.uri.path()) {
+        let mut response = match place {
             Some(Place::Endpoint(scope)) => self.endpoint(scope, parts, body).await,
+            Some(Place::Rest(found)) => self.rest(*found, parts, body).await,
             Some(Place::Alive) => only_get(&parts.method, || plain(StatusCode::OK, "alive\n")),
             Some(Place::Ready) => only_get(&parts.method, || self.ready()),
             Some(Place::Metrics) if self.shows_metrics => only_get(&parts.method, || self.numbers()),
@@ -154,34 +165,66 @@ impl Handler for Door {
 }
 
 impl Door {
+    /// What comes by REST: the same caller, the same limits, other words.
+    async fn rest(&self, found: rest::Found, parts: http::request::Parts, body: Incoming) -> Response<Body> {
+        let refused = found.refused(&parts.method, &parts.headers);
+        if found.is_page() {
+            return refused.or_else(|| found.page()).unwrap_or_else(rest::nothing_here);
+        }
+        let caller = match self.keeper.caller(&parts.headers) {
+            Ok(caller) => caller,
+            Err(stranger) => {
+                self.metrics.unauthorized();
+                return stranger.response(|status, words| rest::failure(status, "unauthorized", words));
+            }
+        };
+        if let Some(refused) = refused {
+            return refused;
+        }
+        let (held, body) = match self.take(&caller, body).await {
+            Ok(taken) => taken,
+            Err(Untaken::Full(status)) => return rest::busy(status),
+            Err(Untaken::Unread(error)) => {
+                return rest::failure(error.status(), "invalid_body", &error.to_string());
+            }
+        };
+        let response = self.rest.handle(found, &caller, &parts.headers, body).await;
+        drop(held);
+        response
+    }
+
+    /// Reads a body, within what its caller and all of them may take.
+    async fn take(&self, caller: &Caller, body: Incoming) -> Result<(Hold, Bytes), Untaken> {
+        let length = hyper::body::Body::size_hint(&body);
+        let expected =
+            length.upper().unwrap_or_else(|| u64::try_from(self.limits.body_bytes).unwrap_or(u64::MAX));
+        let held = self.quotas.take(Kind::Bytes, caller, expected).map_err(|full| {
+            self.metrics.rejected(Rejection::Full);
+            Untaken::Full(full.status())
+        })?;
+        let body = read_body(body, &self.limits).await.map_err(|error| {
+            self.metrics.rejected(match error {
+                BodyError::TooLarge { .. } => Rejection::TooLarge,
+                BodyError::TooSlow => Rejection::TooSlow,
+                BodyError::Broken => Rejection::Broken,
+            });
+            Untaken::Unread(error)
+        })?;
+        Ok((held, body))
+    }
+
     async fn endpoint(&self, scope: Scope, parts: http::request::Parts, body: Incoming) -> Response<Body> {
         let caller = match self.keeper.caller(&parts.headers) {
             Ok(caller) => caller,
             Err(stranger) => {
                 self.metrics.unauthorized();
-                return stranger.response();
+                return stranger.response(failure);
             }
         };
-        let length = hyper::body::Body::size_hint(&body);
-        let expected =
-            length.upper().unwrap_or_else(|| u64::try_from(self.limits.body_bytes).unwrap_or(u64::MAX));
-        let held = match self.quotas.take(Kind::Bytes, &caller, expected) {
-            Ok(held) => held,
-            Err(full) => {
-                self.metrics.rejected(Rejection::Full);
-                return busy(full.status());
-            }
-        };
-        let body = match read_body(body, &self.limits).await {
-            Ok(body) => body,
-            Err(error) => {
-                self.metrics.rejected(match error {
-                    BodyError::TooLarge { .. } => Rejection::TooLarge,
-                    BodyError::TooSlow => Rejection::TooSlow,
-                    BodyError::Broken => Rejection::Broken,
-                });
-                return failure(error.status(), &error.to_string());
-            }
+        let (held, body) = match self.take(&caller, body).await {
+            Ok(taken) => taken,
+            Err(Untaken::Full(status)) => return busy(status),
+            Err(Untaken::Unread(error)) => return failure(error.status(), &error.to_string()),
         };
         let response = self.front.handle(scope, caller, parts, body).await;
         drop(held);
@@ -214,8 +257,15 @@ impl Door {
     }
 }
 
+/// Why a body was not taken.
+enum Untaken {
+    Full(StatusCode),
+    Unread(BodyError),
+}
+
 enum Place {
     Endpoint(Scope),
+    Rest(Box<rest::Found>),
     Alive,
     Ready,
     Metrics,

@@ -32,6 +32,7 @@ mod own_tools;
 pub mod probe;
 mod raw;
 pub mod reply;
+pub mod rest;
 mod run;
 mod runs;
 pub mod scan;

@@ -6,6 +6,7 @@
 //! - [`MockHttp`]: the same over Streamable HTTP, in the test's own process.
 //! - [`Host`]: what an MCP host does, as plain blocking calls with deadlines.
 //! - [`WebHost`]: the same over Streamable HTTP, as futures; every byte of a request can be spoilt.
+//! - [`RestHost`]: a client without MCP.
 //! - [`Stage`]: a home, a configuration and a log of their own for one test, and the processes in between.
 //! - [`ServeStage`]: the same for `yesgate serve`, with several servers behind it.
 //! - [`history`]: joins what the server really received with what the ledger says. No test that runs
@@ -38,6 +39,7 @@ pub mod history;
 pub mod host;
 pub mod mock_http;
 pub mod mock_server;
+pub mod rest_host;
 pub mod serve_stage;
 pub mod stage;
 pub mod upstream_log;
@@ -49,6 +51,7 @@ pub use authorization_server::AuthorizationServer;
 pub use history::History;
 pub use host::Host;
 pub use mock_http::{Misbehaviour, MockEras, MockHttp, MockSettings, On};
+pub use rest_host::{RestAnswer, RestHost};
 pub use serve_stage::{Gateway, ServeStage};
 pub use stage::{Output, Stage};
 pub use upstream_log::Received;

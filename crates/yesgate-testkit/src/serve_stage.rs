@@ -15,6 +15,7 @@ use crate::history::{Carrier, History};
 use crate::host::Host;
 use crate::host::pipes::Pipes;
 use crate::mock_http::MockHttp;
+use crate::rest_host::RestHost;
 use crate::stage::{Output, Stage};
 use crate::upstream_log::{self, Received};
 use crate::wait::{DEADLINE, pause};
@@ -216,6 +217,11 @@ impl Gateway {
     /// The endpoint of one server, with its own names.
     pub fn server(&self, name: &str) -> WebHost {
         WebHost::new(format!("{}/mcp/{name}", self.url))
+    }
+
+    /// The same servers without MCP.
+    pub fn rest(&self) -> RestHost {
+        RestHost::new(&self.url)
     }
 
     /// Everything that came on stderr so far.

@@ -75,6 +75,9 @@ pub(crate) enum Command {
     /// Prints the reference of the command line
     #[command(hide = true)]
     MarkdownHelp,
+    /// Prints the description of the REST front
+    #[command(hide = true)]
+    Openapi,
 }
 
 #[derive(Args, Debug)]

@@ -73,6 +73,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
         Command::Demo(args) => demo::run(args.yes).await,
         Command::DemoServer => demo::serve(),
         Command::MarkdownHelp => help::markdown(),
+        Command::Openapi => help::openapi(),
         Command::Guard(_) => Ok(Done::Ok),
     }
 }

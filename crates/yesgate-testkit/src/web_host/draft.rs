@@ -28,6 +28,16 @@ impl<'a> Draft<'a> {
         Self { host, method, endpoint: host.endpoint.clone(), headers, body: Bytes::new(), id: None }
     }
 
+    /// Takes another HTTP method.
+    ///
+    /// # Panics
+    /// When it is none.
+    #[track_caller]
+    pub fn method(mut self, method: &str) -> Self {
+        self.method = method.parse().expect("a method");
+        self
+    }
+
     /// Sets a header, in place of any of that name.
     #[track_caller]
     pub fn header(mut self, name: &str, value: &str) -> Self {

@@ -1,6 +1,8 @@
-//! The reference of the command line, made from the command line itself.
+//! The references of the command line and of the REST front, made from the program itself.
 
 use clap::{Command, CommandFactory as _};
+use yesgate_core::policy::Routes;
+use yesgate_gateway::rest::openapi;
 
 use crate::cli::Cli;
 use crate::output::{self, Done};
@@ -11,6 +13,12 @@ pub(super) fn markdown() -> anyhow::Result<Done> {
     output::line("# The command line\n");
     output::line("Made by `cargo xtask docs` from the program itself; do not edit.\n");
     section(&mut command, "yesgate");
+    Ok(Done::Ok)
+}
+
+/// The REST front without any path of an operator's.
+pub(super) fn openapi() -> anyhow::Result<Done> {
+    output::line(serde_json::to_string_pretty(&openapi::document(&Routes::default()))?);
     Ok(Done::Ok)
 }
 

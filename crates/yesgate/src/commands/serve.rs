@@ -14,8 +14,10 @@ use tokio::time::timeout;
 use tracing::Level;
 use yesgate::SystemEntropy;
 use yesgate_core::id::ServerName;
-use yesgate_core::policy::ServeConfig;
+use yesgate_core::policy::{Config, ServeConfig};
+use yesgate_gateway::base::Base;
 use yesgate_gateway::board::Scope;
+use yesgate_gateway::custom::CustomGate;
 use yesgate_gateway::door::{Door, Doorkeeper};
 use yesgate_gateway::edge::crew::Crew;
 use yesgate_gateway::edge::guard::Guard;
@@ -25,6 +27,7 @@ use yesgate_gateway::front::share::Share;
 use yesgate_gateway::front::{FrontSettings, HttpFront, pipe};
 use yesgate_gateway::gate::Naming;
 use yesgate_gateway::hub::Hub;
+use yesgate_gateway::rest::{Changeable, RestFront, RestSettings};
 use yesgate_gateway::stdio::host;
 use yesgate_gateway::wrap::Host;
 use yesgate_ledger::Ledger;
@@ -82,11 +85,10 @@ async fn serve_http(
         TcpListener::bind(listen).await.with_context(|| format!("{listen} cannot be listened at"))?;
     let bound = listener.local_addr()?;
     let hub = open_hub(&settings, &workshop).await?;
-    let front = Arc::new(HttpFront::new(
-        Arc::clone(&hub) as Arc<_>,
-        front_settings(&config),
-        Arc::new(SystemEntropy),
-    ));
+    let public = config.public_url.as_ref().map(|url| Base::new(&url.to_string()));
+    let front = HttpFront::new(Arc::clone(&hub) as Arc<_>, front_settings(&config), Arc::new(SystemEntropy));
+    let front = Arc::new(front.at(public.clone()));
+    let rest = Arc::new(rest_front(&settings, &workshop, &hub, public));
     let limits = edge_limits(&config, bound);
     let names: Vec<String> = config.authorities().map(ToString::to_string).collect();
     let origins: Vec<String> = config.origins.iter().map(ToString::to_string).collect();
@@ -96,13 +98,14 @@ async fn serve_http(
         quotas: Quotas::new(caps(&config)),
         limits: limits.clone(),
         front: Arc::clone(&front),
+        rest: Arc::clone(&rest),
         hub: Arc::clone(&hub),
         metrics: workshop.metrics().clone(),
         shows_metrics: settings.config.telemetry.metrics,
     });
     let tending = tokio::spawn(Arc::clone(&hub).tend());
     let keeping = tokio::spawn(renew_keys(ledger, keeper));
-    let reloading = tokio::spawn(reload::watch(settings, workshop, Arc::clone(&hub)));
+    let reloading = tokio::spawn(reload::watch(settings, workshop, Arc::clone(&hub), rest));
     let told = Told::listen()?;
     let crew = Crew::start().context("no threads can be had to serve connections")?;
     eprintln!("listening on http://{bound}");
@@ -123,7 +126,7 @@ async fn serve_http(
             );
         }
         let left = config.times.drain.saturating_sub(told.since().await);
-        rest(&hub, left).await;
+        come_to_rest(&hub, left).await;
     };
     tokio::select! {
         () = draining => {}
@@ -160,11 +163,23 @@ async fn serve_stdio(settings: &Settings, workshop: Workshop, only: Option<&str>
     tending.abort();
     let again = told.so_far() + 1;
     tokio::select! {
-        () = rest(&hub, settings.config.serve.times.drain) => {}
+        () = come_to_rest(&hub, settings.config.serve.times.drain) => {}
         () = told.times(again) => {}
     }
     close(&hub).await;
     Ok(Done::Ok)
+}
+
+fn rest_front(settings: &Settings, workshop: &Workshop, hub: &Arc<Hub>, public: Option<Base>) -> RestFront {
+    let times = &settings.config.serve.times;
+    let gate = CustomGate::new(workshop.ledger().clone(), workshop.boot().clone(), Arc::new(SystemEntropy));
+    let rest = RestSettings { naming: workshop.naming(), public, outcome: times.call.max(times.outcome) };
+    RestFront::new(Arc::clone(hub) as Arc<_>, gate, rest, changeable(&settings.config))
+}
+
+/// What the REST front takes over from a configuration that was read again.
+fn changeable(config: &Config) -> Changeable {
+    Changeable { routes: config.routes.clone(), prefix: config.policy.token_prefix().clone() }
 }
 
 async fn open_hub(settings: &Settings, workshop: &Workshop) -> anyhow::Result<Arc<Hub>> {
@@ -175,7 +190,7 @@ async fn open_hub(settings: &Settings, workshop: &Workshop) -> anyhow::Result<Ar
 }
 
 /// Gives approved calls that are running, with their callers or without, the time to end.
-async fn rest(hub: &Hub, time: Duration) {
+async fn come_to_rest(hub: &Hub, time: Duration) {
     if timeout(time, hub.rest()).await.is_err() {
         tracing::warn!("an approved call is still running, and is given up: how it ends is not known");
     }

@@ -9,13 +9,15 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The reference of the command line is the program's own.
+/// The references of the command line and of the REST front are the program's own.
 #[test]
-fn the_reference_of_the_command_line_is_up_to_date() {
-    let printed = Command::new(env!("CARGO_BIN_EXE_yesgate")).arg("markdown-help").output().unwrap();
-    let printed = String::from_utf8(printed.stdout).unwrap();
-    let written = std::fs::read_to_string(root().join("docs/cli.md")).unwrap();
-    assert!(printed == written, "docs/cli.md is out of date: run `cargo xtask docs`");
+fn the_generated_references_are_up_to_date() {
+    for (page, command) in [("docs/cli.md", "markdown-help"), ("docs/api.json", "openapi")] {
+        let printed = Command::new(env!("CARGO_BIN_EXE_yesgate")).arg(command).output().unwrap();
+        let printed = String::from_utf8(printed.stdout).unwrap();
+        let written = std::fs::read_to_string(root().join(page)).unwrap();
+        assert!(printed == written, "{page} is out of date: run `cargo xtask docs`");
+    }
 }
 
 /// Every example configuration loads, and lint has nothing to say about it.

@@ -27,6 +27,7 @@ mod own_tools;
 mod pass_through;
 mod peers;
 mod pins;
+mod rest;
 mod serve_chaos;
 mod serve_door;
 mod serve_end;

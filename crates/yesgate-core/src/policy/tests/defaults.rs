@@ -1,4 +1,4 @@
-//! `yesgate.default.toml`, `docs/policy.md` and `docs/serve.md` tell the truth.
+//! `yesgate.default.toml`, `docs/policy.md`, `docs/serve.md` and `docs/rest.md` tell the truth.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,11 @@ use super::super::{
 };
 
 const DEFAULTS: &str = include_str!("../../../../../yesgate.default.toml");
-const GUIDES: [&str; 2] =
-    [include_str!("../../../../../docs/policy.md"), include_str!("../../../../../docs/serve.md")];
+const GUIDES: [&str; 3] = [
+    include_str!("../../../../../docs/policy.md"),
+    include_str!("../../../../../docs/serve.md"),
+    include_str!("../../../../../docs/rest.md"),
+];
 
 /// A setting that is switched off stands behind `#` without a space; prose stands behind `# `.
 fn switched_on() -> String {
@@ -41,7 +44,7 @@ fn every_example_in_the_guides_is_a_configuration() {
     for guide in GUIDES {
         let blocks: Vec<&str> =
             guide.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-        assert!(blocks.len() >= 4);
+        assert!(!blocks.is_empty());
         for block in blocks {
             if let Err(error) = Config::parse(block) {
                 panic!("{error}\n{block}");

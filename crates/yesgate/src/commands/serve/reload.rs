@@ -10,18 +10,20 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use yesgate_core::policy::Config;
 use yesgate_gateway::hub::Hub;
+use yesgate_gateway::rest::RestFront;
 
+use super::changeable;
 use super::servers::{Built, Workshop};
 use crate::settings::{Settings, read_config};
 
 /// Watches the configuration for as long as we serve.
-pub(super) async fn watch(settings: Settings, workshop: Workshop, hub: Arc<Hub>) {
+pub(super) async fn watch(settings: Settings, workshop: Workshop, hub: Arc<Hub>, rest: Arc<RestFront>) {
     let Some(path) = settings.config_path.clone() else { return };
     let Ok(mut hang_up) = signal(SignalKind::hangup()) else {
         tracing::error!("SIGHUP cannot be listened to, so the configuration is not read again");
         return;
     };
-    let mut running = Running { config: settings.config, workshop, hub };
+    let mut running = Running { config: settings.config, workshop, hub, rest };
     let mut seen = look(&path);
     loop {
         // A look at the file is cheap, and works where a change is a new link to another file.
@@ -41,6 +43,7 @@ struct Running {
     config: Config,
     workshop: Workshop,
     hub: Arc<Hub>,
+    rest: Arc<RestFront>,
 }
 
 impl Running {
@@ -77,6 +80,7 @@ impl Running {
             tracing::warn!("changes in [serve] and [telemetry] count from the next start on");
         }
         self.hub.replace(servers);
+        self.rest.change(changeable(&config));
         self.hub.govern(&Arc::new(config.policy.clone())).await;
         tracing::info!(servers = config.servers.len(), "the configuration was read again and is in force");
         self.config = config;

@@ -92,6 +92,14 @@ impl Workshop {
         &self.ledger
     }
 
+    pub(super) const fn boot(&self) -> &BootId {
+        &self.boot
+    }
+
+    pub(super) const fn naming(&self) -> Naming {
+        self.naming
+    }
+
     pub(super) const fn metrics(&self) -> &Metrics {
         &self.metrics
     }

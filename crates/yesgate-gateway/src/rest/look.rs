@@ -1,0 +1,200 @@
+//! Looking a question up (H3): it only reads, but for noting that the agent has had the result.
+//!
+//! INVARIANT: a question is shown to the caller that asked it, and to the application that put it; to everybody else
+//! there is none.
+
+use http::header::{HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
+use serde_json::{Map, Value};
+use yesgate_core::caller::Caller;
+use yesgate_core::digest::Binding;
+use yesgate_core::id::IntentId;
+use yesgate_core::intent::{DoneKind, Intent, ResultKind, State, StoredResult};
+use yesgate_core::json::{Limits, parse_lenient};
+use yesgate_core::refusal::Why;
+use yesgate_ledger::LedgerError;
+
+use super::answer::{self, Parts};
+use super::{RestFront, application};
+use crate::custom::METHOD;
+use crate::edge::body::Body;
+use crate::gate::Naming;
+
+impl RestFront {
+    /// Says where a question stands.
+    pub(super) async fn look(&self, caller: &Caller, id: &str) -> Response<Body> {
+        let Ok(id) = id.parse::<IntentId>() else { return no_such_intent() };
+        let intent = match self.present(&id).await {
+            Ok(Some(intent)) if self.may_see(caller, &intent.question().binding) => intent,
+            Ok(Some(_) | None) => return no_such_intent(),
+            Err(error) => {
+                let why = Why::ConsentUnavailable { reason: error.public_reason() };
+                return answer::refusal(&why.into());
+            }
+        };
+        if intent.result().is_some()
+            && !intent.handed_over()
+            && let Err(error) = self.gate.ledger().update(&id, |intent, now| intent.hand_over(now)).await
+        {
+            tracing::error!(intent.id = %id, %error, "a hand-over could not be written: {error}");
+        }
+        let standing = Standing::of(&intent);
+        let mut response = answer::json(StatusCode::OK, &Value::Object(described(&intent, standing)));
+        if standing == Standing::Pending {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
+        }
+        response
+    }
+
+    /// The question as it is now: one whose time is over has expired, whether somebody noticed or not.
+    async fn present(&self, id: &IntentId) -> Result<Option<Intent>, LedgerError> {
+        let ledger = self.gate.ledger();
+        match ledger.intent(id).await? {
+            Some(intent) if intent.ends_at().is_some_and(|end| ledger.now() >= end) => {
+                let noticed = ledger.update(id, |intent, now| {
+                    intent.notice_expiry(now);
+                    intent.clone()
+                });
+                noticed.await
+            }
+            found => Ok(found),
+        }
+    }
+
+    fn may_see(&self, caller: &Caller, binding: &Binding) -> bool {
+        let asked = &binding.caller;
+        let is_asker = match self.naming {
+            Naming::ByKey => asked == caller,
+            // Clients give themselves names here, which proves nothing; and by REST they give none.
+            Naming::BySelf => asked.org == caller.org && asked.principal == caller.principal,
+        };
+        is_asker || is_its_application(caller, binding)
+    }
+}
+
+/// Whether a caller is the application that put a question.
+pub(super) fn is_its_application(caller: &Caller, binding: &Binding) -> bool {
+    binding.method == METHOD
+        && binding.caller.org == caller.org
+        && application(caller).is_ok_and(|application| application == binding.server)
+}
+
+pub(super) fn no_such_intent() -> Response<Body> {
+    answer::failure(StatusCode::NOT_FOUND, "no_such_intent", "There is no such question for this caller.")
+}
+
+/// Where a question stands, in the words that agents poll for (H3).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Standing {
+    /// Look again later: nobody has decided, or the call runs now.
+    Pending,
+    /// A human said yes, and it ran; or the application may spend the yes.
+    Approved,
+    /// It will not run, or nobody knows whether it did: its state is the word.
+    Over(State),
+}
+
+impl Standing {
+    fn of(intent: &Intent) -> Self {
+        let is_custom = intent.question().binding.method == METHOD;
+        match intent.state() {
+            State::Pending | State::Running => Self::Pending,
+            // Its yes is the application's to spend.
+            State::Approved if is_custom => Self::Approved,
+            State::Approved => Self::Pending,
+            State::Done(_) => Self::Approved,
+            state @ (State::Unknown
+            | State::Resolved { .. }
+            | State::Denied
+            | State::Expired
+            | State::Cancelled
+            | State::Superseded
+            | State::Voided) => Self::Over(state),
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Over(state) => state.as_str(),
+        }
+    }
+}
+
+fn described(intent: &Intent, standing: Standing) -> Map<String, Value> {
+    let mut payload = Map::new();
+    let mut set = |key: &str, value: Value| {
+        payload.insert(key.to_owned(), value);
+    };
+    set("intent_id", intent.id().as_str().into());
+    set("status", standing.as_str().into());
+    set("state", intent.state().as_str().into());
+    set("summary", intent.question().summary.as_str().into());
+    set("match_code", intent.digest().match_code().into());
+    match intent.state() {
+        State::Pending => {
+            set("message", "Nobody has decided yet. Nothing has run.".into());
+            set("expires_at", format!("{:.3}", intent.decide_by()).into());
+            set("poll_interval_seconds", POLL_SECONDS.into());
+        }
+        State::Approved | State::Running => {
+            set("message", "A human said yes; it is about to run or runs now.".into());
+            set("poll_interval_seconds", POLL_SECONDS.into());
+        }
+        State::Done(DoneKind::NotSent) => {
+            set("outcome", DoneKind::NotSent.as_str().into());
+            set("message", "A human said yes, and the call was not sent. Nothing ran.".into());
+        }
+        State::Done(done) => set("outcome", done.as_str().into()),
+        State::Resolved { ran } => {
+            set("ran", ran.into());
+            set("message", "The answer was lost, and a human settled whether it ran.".into());
+        }
+        State::Unknown
+        | State::Denied
+        | State::Expired
+        | State::Cancelled
+        | State::Superseded
+        | State::Voided => {
+            let refusal = intent.ending().payload();
+            for key in ["error", "message", "details"] {
+                set(key, refusal.get(key).cloned().unwrap_or_default());
+            }
+            if let Some(reason) = refusal.get("details").and_then(|details| details.get("reason")) {
+                set("reason", reason.clone());
+            }
+        }
+    }
+    if let Some(decision) = intent.decision() {
+        set("assurance", decision.assurance.as_str().into());
+    }
+    if let Some(stored) = intent.result() {
+        match stored.kind {
+            ResultKind::Result => set("result", result(intent, stored)),
+            ResultKind::Error => {
+                set("error", "server_error".into());
+                set("details", read(stored.json.as_bytes()));
+            }
+        }
+    }
+    payload
+}
+
+/// A stored result as the call itself would have been answered with.
+fn result(intent: &Intent, stored: &StoredResult) -> Value {
+    let whole = stored.json.as_bytes();
+    if intent.question().binding.method == METHOD {
+        return read(whole);
+    }
+    let content = Parts::of(whole).and_then(|parts| parts.content);
+    read(content.as_deref().unwrap_or(whole))
+}
+
+fn read(json: &[u8]) -> Value {
+    parse_lenient(json, Limits::SERVER)
+        .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(json).into_owned()))
+}
+
+/// How often an agent that waits may look.
+const POLL_SECONDS: u64 = 5;

@@ -1,0 +1,123 @@
+//! Which HTTP status says what: the one table.
+//!
+//! | status | what it means to the caller |
+//! |---|---|
+//! | 402 | consent is missing or does not fit; the payload says which step supplies it (H6) |
+//! | 403 | a human, or the time they had, decided against it, or nobody can decide here |
+//! | 409 | this very call was decided, runs now, or may have run: do not repeat it blindly |
+//! | 413 | it is more than a human could read |
+//! | 503 | consent can be neither asked nor recorded now |
+//!
+//! What ran is 200, or 422 where the tool complains; what is held is 202; what is no call is 400 or 404; what a
+//! server, or the way to it, got wrong is 502.
+
+use http::StatusCode;
+use yesgate_core::refusal::Why;
+
+/// The status of a refusal.
+pub(crate) const fn of(why: &Why) -> StatusCode {
+    match why {
+        Why::TokenInvalid
+        | Why::NoSuchIntent
+        | Why::TokenExpired
+        | Why::TokenMismatch { .. }
+        | Why::Superseded
+        | Why::DryRunPreview { .. }
+        | Why::ModeForbids { .. }
+        | Why::ModeRaise { .. }
+        | Why::PolicyDenied { .. }
+        | Why::PolicyChanged
+        | Why::ToolChanged
+        | Why::ContentChanged => StatusCode::PAYMENT_REQUIRED,
+        Why::Denied { .. }
+        | Why::Expired
+        | Why::Cancelled
+        | Why::AssuranceTooLow { .. }
+        | Why::NoApproverReachable { .. } => StatusCode::FORBIDDEN,
+        Why::AlreadyDecided { .. } | Why::ExecutionInProgress | Why::ExecutionUnknown => StatusCode::CONFLICT,
+        Why::TooLargeToReview { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+        Why::ConsentUnavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use yesgate_core::assurance::Assurance;
+    use yesgate_core::class::Class;
+    use yesgate_core::mode::Mode;
+    use yesgate_core::refusal::{Why, WireForm};
+    use yesgate_core::render::Sanitized;
+
+    use super::of;
+
+    fn every_why() -> Vec<Why> {
+        let tool = || "rm".parse().unwrap();
+        vec![
+            Why::TokenInvalid,
+            Why::NoSuchIntent,
+            Why::TokenExpired,
+            Why::TokenMismatch { field: "params" },
+            Why::DryRunPreview { tool: tool(), preview: json!({}) },
+            Why::ModeForbids {
+                tool: tool(),
+                class: Class::Dangerous,
+                mode: Mode::Ask,
+                summary: Sanitized::fixed("rm on files"),
+            },
+            Why::ModeRaise { mode: Mode::Ask, wished: Mode::Execute },
+            Why::PolicyDenied { reason: "above the limit".into() },
+            Why::Denied { reason: None },
+            Why::Expired,
+            Why::Superseded,
+            Why::Cancelled,
+            Why::AlreadyDecided { state: "approved" },
+            Why::ExecutionInProgress,
+            Why::ExecutionUnknown,
+            Why::AssuranceTooLow { have: Assurance::Relayed, need: Assurance::Local },
+            Why::NoApproverReachable { need: Assurance::Verified },
+            Why::ToolChanged,
+            Why::PolicyChanged,
+            Why::ContentChanged,
+            Why::TooLargeToReview { bytes: 20_000 },
+            Why::ConsentUnavailable { reason: "the ledger cannot be written" },
+        ]
+    }
+
+    /// H6, H8: whatever is JSON-RPC error -32015 in MCP is 402 here; the rest has the status that fits it.
+    #[test]
+    fn every_refusal_has_its_status() {
+        for why in every_why() {
+            match why.wire_form() {
+                WireForm::ConsentError => assert_eq!(of(&why), 402, "{}", why.code()),
+                WireForm::ToolError => assert!(of(&why).is_client_error() || of(&why) == 503),
+            }
+        }
+        let table: String =
+            every_why().iter().map(|why| format!("{} {}\n", of(why).as_u16(), why.code())).collect();
+        insta::assert_snapshot!(table, @r"
+        402 consent_token_invalid
+        402 consent_token_invalid
+        402 consent_token_expired
+        402 consent_token_mismatch
+        402 DRY_RUN_PREVIEW
+        402 mode_forbids
+        402 mode_forbids
+        402 policy_denied
+        403 denied
+        403 expired
+        402 superseded
+        403 cancelled
+        409 already_decided
+        409 execution_in_progress
+        409 execution_unknown
+        403 assurance_too_low
+        403 no_approver_reachable
+        402 tool_changed
+        402 policy_denied
+        402 content_changed
+        413 too_large_to_review
+        503 consent_unavailable
+        ");
+    }
+}
