@@ -110,4 +110,8 @@ impl Talk for Nobody {
     fn ask(&self, _requests: Vec<InputRequest>) -> Boxed<'_, Result<Vec<InputAnswer>, AskError>> {
         Box::pin(async { Err(AskError::Unable) })
     }
+
+    fn rest(&self) -> Boxed<'_, Result<(), AskError>> {
+        Box::pin(async { Err(AskError::Unable) })
+    }
 }

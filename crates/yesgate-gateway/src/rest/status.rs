@@ -21,6 +21,10 @@ pub(crate) const fn of(why: &Why) -> StatusCode {
         | Why::NoSuchIntent
         | Why::TokenExpired
         | Why::TokenMismatch { .. }
+        | Why::NothingTyped
+        | Why::WrongText { .. }
+        | Why::BudgetExceeded(_)
+        | Why::Stopped { .. }
         | Why::Superseded
         | Why::DryRunPreview { .. }
         | Why::ModeForbids { .. }
@@ -32,6 +36,7 @@ pub(crate) const fn of(why: &Why) -> StatusCode {
         Why::Denied { .. }
         | Why::Expired
         | Why::Cancelled
+        | Why::ClientFrozen { .. }
         | Why::AssuranceTooLow { .. }
         | Why::NoApproverReachable { .. } => StatusCode::FORBIDDEN,
         Why::AlreadyDecided { .. } | Why::ExecutionInProgress | Why::ExecutionUnknown => StatusCode::CONFLICT,
@@ -67,6 +72,10 @@ mod tests {
             },
             Why::ModeRaise { mode: Mode::Ask, wished: Mode::Execute },
             Why::PolicyDenied { reason: "above the limit".into() },
+            Why::NothingTyped,
+            Why::WrongText { left: 1 },
+            Why::ClientFrozen { reason: "odd".into() },
+            Why::Stopped { reason: "odd".into() },
             Why::Denied { reason: None },
             Why::Expired,
             Why::Superseded,
@@ -103,6 +112,10 @@ mod tests {
         402 DRY_RUN_PREVIEW
         402 mode_forbids
         402 mode_forbids
+        402 policy_denied
+        402 consent_token_mismatch
+        402 consent_token_mismatch
+        403 client_frozen
         402 policy_denied
         403 denied
         403 expired
