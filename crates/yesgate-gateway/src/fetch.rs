@@ -12,27 +12,31 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{
-    ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, TRANSFER_ENCODING,
+    ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, TRANSFER_ENCODING,
 };
-use http::{Method, Request, StatusCode, Version};
-use http_body_util::BodyExt;
+use http::uri::{PathAndQuery, Scheme};
+use http::{Method, Request, Response, StatusCode, Version};
 use hyper::body::{Body, Incoming};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::capture_connection;
 use rustls::ClientConfig;
-use tokio::task::coop::consume_budget;
 use tokio::time::timeout;
 
 use self::connect::Connector;
 use self::error::{FetchError, NotSentReason, TrustError};
 use self::events::EventStream;
+use self::flow::Flow;
+use self::line::Line;
 use self::parts::Parts;
+use self::pool::{Host, Pool};
 use crate::edge::crew;
+use crate::patience::within;
 
 mod connect;
 pub mod error;
 pub mod events;
+mod flow;
+mod line;
 pub mod parts;
+mod pool;
 
 /// What a server may take, of time and of memory.
 #[derive(Clone, Copy, Debug)]
@@ -91,9 +95,10 @@ pub enum AnswerBody {
 /// Sends requests, over connections that are kept for a while and used again. Clones share them.
 #[derive(Clone, Debug)]
 pub struct HttpClient {
-    client: Client<Connector, Parts>,
-    /// One more for each thread that serves connections: what another thread connected is woken over there.
-    own: Arc<[Client<Connector, Parts>]>,
+    connector: Connector,
+    /// One for each thread that serves connections, after one for all others: what another thread connected is woken
+    /// over there.
+    pools: Arc<[Pool]>,
     limits: FetchLimits,
 }
 
@@ -107,8 +112,8 @@ impl HttpClient {
     }
 
     fn trusting(tls: &ClientConfig, limits: FetchLimits) -> Self {
-        let client = || connect::client(tls.clone(), limits.connect);
-        Self { own: (0..crew::most()).map(|_| client()).collect(), client: client(), limits }
+        let connector = Connector::new(tls.clone(), limits.connect);
+        Self { connector, pools: (0..=crew::most()).map(|_| Pool::default()).collect(), limits }
     }
 
     /// Sends a request, and waits as long as the limits allow.
@@ -130,32 +135,95 @@ impl HttpClient {
         mut request: Request<Parts>,
         answer: Duration,
     ) -> Result<Answer, FetchError> {
-        let (Some("http" | "https"), Some(_)) = (request.uri().scheme_str(), request.uri().host()) else {
-            return Err(FetchError::NotSent(NotSentReason::Address));
-        };
+        let host = address(&mut request).ok_or(FetchError::NotSent(NotSentReason::Address))?;
         frame(&mut request);
-        let connection = capture_connection(&mut request);
-        let own = crew::place().checked_sub(1).and_then(|place| self.own.get(place));
-        let client = own.unwrap_or(&self.client);
-        let sent = timeout(answer, client.request(request)).await;
-        // A request that was never given a connection was dropped with the future that held it. One that was
-        // given one may have been written by the connection's own task at any time since.
-        let given = connection.connection_metadata().is_some();
-        let (head, body) = match sent {
-            Ok(Ok(response)) => response.into_parts(),
-            Ok(Err(error)) if given => return Err(error::of_exchange(&error)),
-            Ok(Err(error)) => return Err(error::of_connecting(&error)),
-            Err(_) if given => return Err(FetchError::TooSlow),
-            Err(_) => return Err(FetchError::NotSent(NotSentReason::TooSlow)),
+        let mut given = Given::No;
+        let (response, line, pool) = match timeout(answer, self.exchange(&host, request, &mut given)).await {
+            Ok(exchanged) => exchanged?,
+            // A request that was never given a connection was dropped with the future that held it.
+            Err(_) => {
+                return Err(match given {
+                    Given::No => FetchError::NotSent(NotSentReason::TooSlow),
+                    Given::ToConnection => FetchError::TooSlow,
+                });
+            }
         };
+        let (head, body) = response.into_parts();
+        let flow = Flow::new(body, line, pool, host);
         let body = if is_event_stream(&head.headers) {
-            AnswerBody::Events(EventStream::new(body, &self.limits))
+            AnswerBody::Events(EventStream::new(flow, &self.limits))
         } else {
-            let whole = timeout(self.limits.whole, collect(body, &self.limits)).await;
+            let whole = within(self.limits.whole, collect(flow, &self.limits)).await;
             AnswerBody::Whole(whole.map_err(|_| FetchError::TooSlow)??)
         };
         Ok(Answer { status: head.status, headers: head.headers, body })
     }
+
+    /// Sends a request over a connection that rests, or over a new one, and waits for the head of the answer.
+    ///
+    /// A request that comes back from a connection that had rested goes out on another one: it comes back only when
+    /// no byte of it was written.
+    async fn exchange(
+        &self,
+        host: &Host,
+        mut request: Request<Parts>,
+        given: &mut Given,
+    ) -> Result<(Response<Incoming>, Line, Pool), FetchError> {
+        let pool = self.pools.get(crew::place()).or(self.pools.first()).cloned().unwrap_or_default();
+        while let Some(mut line) = pool.take(host) {
+            *given = Given::ToConnection;
+            match line.send(request).await {
+                Ok(response) => return Ok((response, line, pool)),
+                Err(mut error) => match error.take_message() {
+                    Some(unwritten) => request = unwritten,
+                    None => return Err(error::of_exchange(error.error())),
+                },
+            }
+            *given = Given::No;
+        }
+        // In a box: it is rare, and needs much room.
+        let mut line = Box::pin(self.connect(host)).await?;
+        *given = Given::ToConnection;
+        match line.send(request).await {
+            Ok(response) => Ok((response, line, pool)),
+            Err(mut error) => Err(match error.take_message() {
+                Some(_) => error::of_closing(error.error()),
+                None => error::of_exchange(error.error()),
+            }),
+        }
+    }
+
+    async fn connect(&self, host: &Host) -> Result<Line, FetchError> {
+        let connecting = self.connector.connect(host.uri());
+        let stream = connecting.await.map_err(|error| error::of_connecting(&*error))?;
+        Line::over(stream).await.map_err(|error| error::of_closing(&error))
+    }
+}
+
+/// Whether a request may have been written.
+#[derive(Clone, Copy, Debug)]
+enum Given {
+    /// No connection has it.
+    No,
+    /// A connection has it, and may have written it at any time since.
+    ToConnection,
+}
+
+/// Parts the address of a request into a host and what is asked of it. `None`: it is no address of a server.
+fn address(request: &mut Request<Parts>) -> Option<Host> {
+    let parts = std::mem::take(request.uri_mut()).into_parts();
+    let (scheme, authority) = (parts.scheme?, parts.authority?);
+    if scheme != Scheme::HTTP && scheme != Scheme::HTTPS {
+        return None;
+    }
+    // RFC 9112 §3.2.1: the path and the query are all that a server is told in the first line.
+    let target = parts.path_and_query.unwrap_or(PathAndQuery::from_static("/"));
+    *request.uri_mut() = target.into();
+    let host = Host { scheme, authority };
+    if !request.headers().contains_key(HOST) {
+        request.headers_mut().insert(HOST, host.header()?);
+    }
+    Some(host)
 }
 
 /// Leaves the framing of a request to this client: one version, one exact length, no compressed answer.
@@ -179,25 +247,21 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
 }
 
 /// The whole body. When it came in one piece it is that piece.
-async fn collect(mut body: Incoming, limits: &FetchLimits) -> Result<Bytes, FetchError> {
+async fn collect(mut flow: Flow, limits: &FetchLimits) -> Result<Bytes, FetchError> {
     let cap = limits.answer_bytes;
-    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let announced = flow.least();
     if announced > cap {
         return Err(FetchError::TooLarge);
     }
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
     loop {
-        // A server that never pauses must not keep this task from being interrupted.
-        consume_budget().await;
-        let frame = match timeout(limits.silence, body.frame()).await {
+        let piece = match within(limits.silence, flow.next()).await {
             Err(_) => return Err(FetchError::TooSlow),
             Ok(None) => break,
             Ok(Some(Err(error))) => return Err(error::of_body(&error)),
-            Ok(Some(Ok(frame))) => frame,
+            Ok(Some(Ok(piece))) => piece,
         };
-        // Trailers are not part of it.
-        let Ok(piece) = frame.into_data() else { continue };
         let so_far = if whole.is_empty() { first.len() } else { whole.len() };
         if so_far.saturating_add(piece.len()) > cap {
             return Err(FetchError::TooLarge);

@@ -29,6 +29,7 @@ pub mod metrics;
 pub mod mirror;
 pub mod offer;
 mod own_tools;
+mod patience;
 pub mod probe;
 mod raw;
 pub mod reply;

@@ -1,19 +1,17 @@
-//! How connections are made and kept.
+//! How connections are made.
 //!
 //! INVARIANT: making a connection ends within its limit, TLS included, even when nobody waits for it any more:
 //! a server that accepts and says nothing holds no socket for longer.
 
 use std::error::Error;
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::Uri;
 use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls::crypto::ring;
 use tokio::net::TcpStream;
@@ -21,7 +19,6 @@ use tokio::time::timeout;
 use tower_service::Service;
 
 use super::error::{ConnectTimeout, TrustError};
-use super::parts::Parts;
 
 /// The TLS settings that trust whom the system trusts.
 pub(super) fn trust_of_the_system() -> Result<ClientConfig, TrustError> {
@@ -32,25 +29,8 @@ pub(super) fn trust_of_the_system() -> Result<ClientConfig, TrustError> {
     Ok(settings)
 }
 
-/// A client whose connections are made within `limit`.
-pub(super) fn client(tls: ClientConfig, limit: Duration) -> Client<Connector, Parts> {
-    let mut http = HttpConnector::new();
-    http.enforce_http(false);
-    http.set_nodelay(true);
-    http.set_keepalive(Some(TCP_KEEPALIVE));
-    // Shared among the addresses of a name, so that a dead first one leaves time for the next.
-    http.set_connect_timeout(Some(limit));
-    let https =
-        HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(http);
-
-    // A request that comes back from a pooled connection unwritten goes out on another one, which is what
-    // hyper does by default: it gives a request back only when it never began to write it.
-    Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
-        .pool_max_idle_per_host(IDLE_PER_HOST)
-        .build(Connector { https, limit })
-}
+/// A connection before anything is said over it.
+pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
 /// Makes connections, in the clear or over TLS as the address says.
 #[derive(Clone, Debug)]
@@ -59,30 +39,35 @@ pub(super) struct Connector {
     limit: Duration,
 }
 
-type BoxError = Box<dyn Error + Send + Sync>;
-
-impl Service<Uri> for Connector {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.https.poll_ready(cx)
+impl Connector {
+    /// Makes connections within `limit`.
+    pub(super) fn new(tls: ClientConfig, limit: Duration) -> Self {
+        let mut http = HttpConnector::new();
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        http.set_keepalive(Some(TCP_KEEPALIVE));
+        // Shared among the addresses of a name, so that a dead first one leaves time for the next.
+        http.set_connect_timeout(Some(limit));
+        let https = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(http);
+        Self { https, limit }
     }
 
-    fn call(&mut self, address: Uri) -> Self::Future {
-        let connecting = timeout(self.limit, self.https.call(address));
-        Box::pin(async move { connecting.await.map_err(|_| ConnectTimeout)? })
+    /// Makes a connection.
+    pub(super) async fn connect(&self, address: Uri) -> Result<Stream, BoxError> {
+        let mut https = self.https.clone();
+        let connecting = async {
+            poll_fn(|cx| https.poll_ready(cx)).await?;
+            https.call(address).await
+        };
+        timeout(self.limit, connecting).await.map_err(|_| ConnectTimeout)?
     }
 }
 
-/// How long a connection is kept for the next request.
-///
-/// Widespread servers close theirs after five seconds of idleness. A request that meets such a close on its way
-/// is lost, and it may be one that a human approved: a new connection is cheaper.
-const IDLE: Duration = Duration::from_secs(4);
-
-const IDLE_PER_HOST: usize = 32;
+type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Finds out that the peer of a silent stream is gone.
 const TCP_KEEPALIVE: Duration = Duration::from_secs(60);

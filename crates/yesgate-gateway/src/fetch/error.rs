@@ -5,8 +5,6 @@
 use std::error::Error;
 use std::io;
 
-use hyper_util::client::legacy;
-
 /// Why there is no usable answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum FetchError {
@@ -81,26 +79,21 @@ pub struct TrustError(#[from] rustls::Error);
 #[error("connecting took longer than allowed")]
 pub(super) struct ConnectTimeout;
 
-/// An error before the request was given to a connection.
-pub(super) fn of_connecting(error: &legacy::Error) -> FetchError {
+/// No connection could be made.
+pub(super) fn of_connecting(error: &(dyn Error + 'static)) -> FetchError {
     tracing::debug!(error = %chain(error), "no connection to the server could be made");
     FetchError::NotSent(connect_reason(error))
 }
 
-/// An error after the request was given to a connection.
-pub(super) fn of_exchange(error: &legacy::Error) -> FetchError {
-    // The connection that the request was first given to gave it back, and no other one could be made.
-    if error.is_connect() {
-        return of_connecting(error);
-    }
+/// A connection came back with the request, of which nothing was written.
+pub(super) fn of_closing(error: &hyper::Error) -> FetchError {
+    tracing::debug!(error = %chain(error), "the connection ended before the request was on it");
+    FetchError::NotSent(NotSentReason::Closed)
+}
+
+/// An error after the request was given to a connection, which did not give it back.
+pub(super) fn of_exchange(error: &hyper::Error) -> FetchError {
     tracing::debug!(error = %chain(error), "the exchange with the server failed");
-    let Some(error) = error.source().and_then(|source| source.downcast_ref::<hyper::Error>()) else {
-        return FetchError::Lost(LostReason::Broken);
-    };
-    // hyper says "canceled" exactly when it gives back a request that it never began to write.
-    if error.is_canceled() {
-        return FetchError::NotSent(NotSentReason::Closed);
-    }
     lost(error)
 }
 
@@ -122,7 +115,7 @@ fn lost(error: &hyper::Error) -> FetchError {
     }
 }
 
-fn connect_reason(error: &legacy::Error) -> NotSentReason {
+fn connect_reason(error: &(dyn Error + 'static)) -> NotSentReason {
     for cause in causes(error) {
         if cause.is::<ConnectTimeout>() {
             return NotSentReason::TooSlow;
@@ -136,8 +129,7 @@ fn connect_reason(error: &legacy::Error) -> NotSentReason {
             Some(_) | None => {}
         }
     }
-    // All that an error after a connection and before the request can be is that it ended.
-    if error.is_connect() { NotSentReason::Unreachable } else { NotSentReason::Closed }
+    NotSentReason::Unreachable
 }
 
 fn io_kind(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {

@@ -5,13 +5,11 @@
 
 use std::time::Duration;
 
-use http_body_util::BodyExt;
-use hyper::body::Incoming;
-use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, timeout_at};
 
 use super::FetchLimits;
 use super::error::{FetchError, of_body};
+use super::flow::Flow;
 use crate::sse::Event;
 use crate::sse::decoder::Decoder;
 
@@ -19,14 +17,14 @@ use crate::sse::decoder::Decoder;
 #[derive(Debug)]
 pub struct EventStream {
     /// None when the stream has ended, well or badly.
-    body: Option<Incoming>,
+    body: Option<Flow>,
     decoder: Decoder,
     silence: Option<Duration>,
     heard: Instant,
 }
 
 impl EventStream {
-    pub(super) fn new(body: Incoming, limits: &FetchLimits) -> Self {
+    pub(super) fn new(body: Flow, limits: &FetchLimits) -> Self {
         Self {
             body: Some(body),
             decoder: Decoder::new(limits.event_bytes),
@@ -48,6 +46,14 @@ impl EventStream {
         next
     }
 
+    /// Nothing more is wanted of it, and the server will end it by itself: the connection is kept for the next
+    /// request.
+    pub(crate) fn see_off(mut self) {
+        if let Some(body) = self.body.take() {
+            body.see_off();
+        }
+    }
+
     async fn read(&mut self) -> Option<Result<Event, FetchError>> {
         let body = self.body.as_mut()?;
         loop {
@@ -56,23 +62,18 @@ impl EventStream {
                 Ok(None) => {}
                 Err(_) => return Some(Err(FetchError::TooLarge)),
             }
-            // A server that never pauses must not keep this task from being interrupted.
-            consume_budget().await;
             let deadline = self.silence.and_then(|silence| self.heard.checked_add(silence));
-            let frame = match deadline {
-                None => body.frame().await,
-                Some(deadline) => match timeout_at(deadline, body.frame()).await {
-                    Ok(frame) => frame,
+            let chunk = match deadline {
+                None => body.next().await,
+                Some(deadline) => match timeout_at(deadline, body.next()).await {
+                    Ok(chunk) => chunk,
                     Err(_) => return Some(Err(FetchError::TooSlow)),
                 },
             };
-            match frame? {
-                Ok(frame) => {
+            match chunk? {
+                Ok(chunk) => {
                     self.heard = Instant::now();
-                    // Trailers are not part of it.
-                    if let Ok(chunk) = frame.into_data() {
-                        self.decoder.feed(chunk);
-                    }
+                    self.decoder.feed(chunk);
                 }
                 Err(error) => return Some(Err(of_body(&error))),
             }

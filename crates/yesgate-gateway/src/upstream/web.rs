@@ -378,7 +378,10 @@ impl WebExchange {
         match message.kind() {
             Kind::Response => {
                 let answer = message.id.filter(|id| is_id(id, self.id)).and_then(|_| Answer::of(&message))?;
-                self.incoming = Incoming::Ended;
+                match std::mem::replace(&mut self.incoming, Incoming::Ended) {
+                    Incoming::Events(events) => events.see_off(),
+                    Incoming::Head(_) | Incoming::Ended => {}
+                }
                 Some(Step::Answer(answer))
             }
             Kind::Request | Kind::Notification => Step::of(&message),

@@ -64,7 +64,7 @@ async fn a_request_without_a_body_says_so_where_one_is_usual() {
         *request.method_mut() = method.parse().unwrap();
         client().send(request).await.unwrap();
         let text = server.request_text().replace(&server.address.to_string(), "ADDRESS");
-        assert_eq!(text, format!("{method} /mcp HTTP/1.1\r\n{line}host: ADDRESS\r\n\r\n"));
+        assert_eq!(text, format!("{method} /mcp HTTP/1.1\r\nhost: ADDRESS\r\n{line}\r\n"));
     }
 }
 

@@ -6,7 +6,7 @@ use http::Request;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
-use tokio::time::{Instant, resume};
+use tokio::time::{Instant, pause, resume};
 
 use super::{Server, client, hurried, whole_of};
 use crate::fetch::FetchLimits;
@@ -243,4 +243,27 @@ async fn silent() -> (Server, Arc<Notify>, Arc<Notify>) {
     })
     .await;
     (server, read, closed)
+}
+
+/// Servers close what is idle for a while; a request must not meet that.
+#[tokio::test]
+async fn a_connection_that_rested_for_too_long_is_closed_and_not_used_again() {
+    let closed = Arc::new(Notify::new());
+    let told = Arc::clone(&closed);
+    let server = Server::start(move |mut peer| {
+        let told = Arc::clone(&told);
+        async move {
+            while peer.request().await && peer.say(OK).await {}
+            told.notify_one();
+        }
+    })
+    .await;
+    let client = client();
+    client.send(server.post("look")).await.unwrap();
+    pause();
+    // Nobody sends anything: it is closed all the same.
+    closed.notified().await;
+    resume();
+    client.send(server.post("look")).await.unwrap();
+    assert_eq!(server.requests(), [(1, "look".into()), (2, "look".into())]);
 }

@@ -172,3 +172,58 @@ async fn silent_after_one(stream_silence: Option<Duration>) -> EventStream {
 }
 
 const LONG: Duration = Duration::from_secs(3600);
+
+const CHUNKED: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\nb\r\ndata: one\n\n\r\n";
+
+/// A server ends its stream right after the answer, but not in the same moment.
+#[tokio::test]
+async fn the_connection_of_a_stream_that_is_seen_off_is_used_again() {
+    let (end, ended) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let told = (Arc::clone(&end), Arc::clone(&ended));
+    let server = Server::start(move |mut peer| {
+        let (end, ended) = told.clone();
+        async move {
+            peer.stream.set_nodelay(true).unwrap();
+            while peer.request().await {
+                peer.say(CHUNKED).await;
+                end.notified().await;
+                peer.say("0\r\n\r\n").await;
+                ended.notify_one();
+            }
+        }
+    })
+    .await;
+    let client = client();
+    for _ in 0..3 {
+        let mut events = events(&client, &server).await;
+        assert_eq!(events.next().await.unwrap().unwrap().data, "one");
+        events.see_off();
+        end.notify_one();
+        ended.notified().await;
+        for _ in 0..200 {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_stream_that_is_seen_off_and_does_not_end_is_closed() {
+    let closed = Arc::new(Notify::new());
+    let told = Arc::clone(&closed);
+    let server = Server::start(move |mut peer| {
+        let told = Arc::clone(&told);
+        async move {
+            peer.request().await;
+            peer.say(CHUNKED).await;
+            peer.closed().await;
+            told.notify_one();
+        }
+    })
+    .await;
+    let mut events = events(&client(), &server).await;
+    assert_eq!(events.next().await.unwrap().unwrap().data, "one");
+    events.see_off();
+    pause();
+    closed.notified().await;
+}
