@@ -179,45 +179,7 @@ impl CallRequest {
 
     /// Reads a call that has nothing but a name, arguments of its tool and `_meta`, in plain spelling: most are.
     fn parse_plain(message: &[u8]) -> Result<Self, Doubt> {
-        let limits = Limits::default();
-        let text = str::from_utf8(message).map_err(|_| Doubt)?;
-        if text.len() > limits.max_bytes {
-            return Err(Doubt);
-        }
-        let (mut version, mut method, mut id) = ("", "", None);
-        let (mut name, mut arguments, mut meta) = (None, "{}", "");
-        Plain::before(text, limits.max_depth).whole_object(|walk, key| {
-            match key {
-                "jsonrpc" => version = walk.text()?,
-                "method" => method = walk.text()?,
-                "id" => id = Some(plain_id(walk.value()?)?),
-                "params" => walk.object(|walk, key| {
-                    match key {
-                        "name" => name = Some(walk.text()?),
-                        "arguments" => arguments = plain_arguments(walk)?,
-                        "_meta" => meta = walk.value()?,
-                        _ => return Err(Doubt),
-                    }
-                    Ok(())
-                })?,
-                _ => return Err(Doubt),
-            }
-            Ok(())
-        })?;
-        let (Some(id), Some(name)) = (id, name) else { return Err(Doubt) };
-        let is_object = meta.is_empty() || meta.starts_with('{');
-        if version != "2.0" || method != "tools/call" || !is_object {
-            return Err(Doubt);
-        }
-        Ok(Self {
-            id,
-            name: name.to_owned(),
-            arguments: CanonicalJson::of_plain(arguments),
-            meta: CallMeta { source: meta.into(), parted: OnceLock::new() },
-            presented: Presented::default(),
-            extras: Extras::default(),
-            untouched: Untouched::Yes,
-        })
+        Glance::walk(message, |_, _| ()).map(|glance| glance.call)
     }
 
     fn parse_closely(message: &[u8]) -> Result<Self, CallError> {
@@ -258,6 +220,74 @@ impl CallRequest {
     }
 }
 
+/// A call that was understood at a glance, and its parts in the caller's own characters.
+#[derive(Debug)]
+pub struct Glance<'t> {
+    /// The call.
+    pub call: CallRequest,
+    /// The request's id.
+    pub id: &'t str,
+    /// All parameters.
+    pub params: &'t str,
+    /// The name of the tool, with its quotes.
+    pub name: &'t str,
+    /// `_meta`, if there is one.
+    pub meta: Option<&'t str>,
+}
+
+impl<'t> Glance<'t> {
+    /// Reads a call that has nothing but a name, arguments of its tool and `_meta`, in plain spelling, and gives
+    /// `meta` each member of the latter. `None`: it has to be read more closely, and may be as sound as others.
+    pub fn at(message: &'t [u8], meta: impl FnMut(&'t str, &'t str)) -> Option<Self> {
+        Self::walk(message, meta).ok()
+    }
+
+    fn walk(message: &'t [u8], mut in_meta: impl FnMut(&'t str, &'t str)) -> Result<Self, Doubt> {
+        let limits = Limits::default();
+        if message.len() > limits.max_bytes {
+            return Err(Doubt);
+        }
+        let text = str::from_utf8(message).map_err(|_| Doubt)?;
+        let (mut version, mut method, mut id, mut params) = ("", "", "", "");
+        let (mut name, mut arguments, mut meta) = ("", "{}", None);
+        Plain::before(text, limits.max_depth).whole_object(|walk, key| {
+            match key {
+                "jsonrpc" => version = walk.text()?,
+                "method" => method = walk.text()?,
+                "id" => id = walk.value()?,
+                "params" => {
+                    params = walk.over(|walk| {
+                        walk.object(|walk, key| {
+                            match key {
+                                "name" => name = walk.over(|walk| walk.text().map(|_| ()))?,
+                                "arguments" => arguments = walk.over(plain_arguments)?,
+                                "_meta" => meta = Some(walk.over(|walk| plain_meta(walk, &mut in_meta))?),
+                                _ => return Err(Doubt),
+                            }
+                            Ok(())
+                        })
+                    })?;
+                }
+                _ => return Err(Doubt),
+            }
+            Ok(())
+        })?;
+        if version != "2.0" || method != "tools/call" {
+            return Err(Doubt);
+        }
+        let call = CallRequest {
+            id: plain_id(id)?,
+            name: unquoted(name).ok_or(Doubt)?.to_owned(),
+            arguments: CanonicalJson::of_plain(arguments),
+            meta: CallMeta { source: meta.unwrap_or_default().into(), parted: OnceLock::new() },
+            presented: Presented::default(),
+            extras: Extras::default(),
+            untouched: Untouched::Yes,
+        };
+        Ok(Self { call, id, params, name, meta })
+    }
+}
+
 const ENVELOPE_KEYS: [&str; 4] = ["jsonrpc", "id", "method", "params"];
 const PARAM_KEYS: [&str; 6] = ["name", "arguments", "_meta", "task", "inputResponses", "requestState"];
 
@@ -265,24 +295,33 @@ const PARAM_KEYS: [&str; 6] = ["name", "arguments", "_meta", "task", "inputRespo
 const OWN_ARGUMENTS: [&str; 5] = ["confirm_token", "__typed", "__confirm", "__mode", "__channel"];
 
 /// Walks over arguments that have none of the gateway's own among them.
-fn plain_arguments<'t>(walk: &mut Plain<'t>) -> Result<&'t str, Doubt> {
-    let rest = walk.rest();
+fn plain_arguments(walk: &mut Plain<'_>) -> Result<(), Doubt> {
     walk.object(|walk, key| {
         if OWN_ARGUMENTS.contains(&key) {
             return Err(Doubt);
         }
         walk.value().map(|_| ())
-    })?;
-    let length = rest.len() - walk.rest().len();
-    rest.get(..length).ok_or(Doubt)
+    })
+}
+
+fn plain_meta<'t>(walk: &mut Plain<'t>, in_meta: &mut impl FnMut(&'t str, &'t str)) -> Result<(), Doubt> {
+    walk.object(|walk, key| {
+        in_meta(key, walk.value()?);
+        Ok(())
+    })
 }
 
 fn plain_id(id: &str) -> Result<Value, Doubt> {
-    match id.strip_prefix('"').and_then(|id| id.strip_suffix('"')) {
+    match unquoted(id) {
         Some(text) if !text.contains('\\') => Ok(text.into()),
         Some(_) => Err(Doubt),
         None => id.parse::<i64>().map(Value::from).map_err(|_| Doubt),
     }
+}
+
+/// What is between the quotes of a string.
+fn unquoted(text: &str) -> Option<&str> {
+    text.strip_prefix('"')?.strip_suffix('"')
 }
 
 fn request_id(id: Option<Value>) -> Result<Value, CallError> {

@@ -207,6 +207,23 @@ pub fn parse_lenient(text: &[u8], limits: Limits) -> Result<Value, JsonError> {
     read::read(text, limits, Rules::Lenient)
 }
 
+/// Gives `member` the members of the one object that a text consists of, each value in its own characters. `None`:
+/// the text is not as plain as nearly all is, and has to be read otherwise; it may have been given some members.
+///
+/// What is walked over to its end is text that [`parse_strict`] accepts.
+pub fn glance<'t>(text: &'t [u8], limits: Limits, mut member: impl FnMut(&'t str, &'t str)) -> Option<()> {
+    if text.len() > limits.max_bytes {
+        return None;
+    }
+    let text = str::from_utf8(text).ok()?;
+    let walk = plain::Plain::before(text, limits.max_depth.min(MAX_DEPTH));
+    walk.whole_object(|walk, key| {
+        member(key, walk.value()?);
+        Ok(())
+    })
+    .ok()
+}
+
 /// Gives all spellings of a key that look alike the same text: lower case, one Unicode form.
 ///
 /// For comparing only: a folded key is never stored or sent.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
+use yesgate_core::call::CallRequest;
 use yesgate_core::id::ServerName;
 
 use crate::base::Base;
@@ -36,6 +37,8 @@ pub struct Ask {
     pub method: String,
     /// The whole message, in the client's own bytes.
     pub message: bytes::Bytes,
+    /// The call that it is, where that has been read already.
+    pub call: Option<Arc<CallRequest>>,
     /// The parameters within it.
     pub params: Option<Params>,
     /// The token under which the client wants to hear of progress.
@@ -62,6 +65,7 @@ impl Ask {
             party: Arc::clone(&self.party),
             method: self.method.clone(),
             message,
+            call: None,
             params: Some(params),
             progress: self.progress.clone(),
             log: self.log.clone(),

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use http::HeaderMap;
 use serde_json::{Map, Value};
+use yesgate_core::call::CallRequest;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::IntentId;
 
@@ -100,6 +101,8 @@ impl Begun {
 pub struct Incoming<'a> {
     /// The whole message.
     pub message: &'a [u8],
+    /// The call that it is, where that has been read already.
+    pub call: Option<&'a CallRequest>,
     /// What the tool is called on its server, where the message has another name for it.
     pub tool: Option<&'a str>,
     /// The HTTP headers of a modern request, which mirror some of the arguments.

@@ -9,6 +9,7 @@ pub(crate) mod modes;
 mod preview;
 mod refusing;
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -159,19 +160,22 @@ impl Gate {
 
     /// Answers one `tools/call`; a host that has no front before the gate, in the words of its era.
     pub async fn handle(self: &Arc<Self>, errand: &Errand, incoming: Incoming<'_>) -> Reply {
-        let mut request = match CallRequest::parse(incoming.message) {
-            Ok(request) => request,
-            Err(error) => return self.unreadable(&errand.caller, error.code(), &error.to_string()).await,
+        let mut request = match incoming.call {
+            Some(call) => Cow::Borrowed(call),
+            None => match CallRequest::parse(incoming.message) {
+                Ok(request) => Cow::Owned(request),
+                Err(error) => return self.unreadable(&errand.caller, error.code(), &error.to_string()).await,
+            },
         };
         if let Some(name) = incoming.tool {
-            name.clone_into(&mut request.name);
+            name.clone_into(&mut request.to_mut().name);
         }
-        let era = Era::of_meta(request.meta.transport());
+        // The front that a call came by puts what we say into words; a host of `wrap` has none.
+        let era = errand.party.is_none().then(|| Era::of_meta(request.meta.transport()));
         let reply = self.answer(errand, request, incoming).await;
-        match &errand.party {
-            // The front that it came by puts it into words.
-            Some(_) => reply,
-            None => reply.in_era(era),
+        match era {
+            Some(era) => reply.in_era(era),
+            None => reply,
         }
     }
 
@@ -179,7 +183,7 @@ impl Gate {
     async fn answer(
         self: &Arc<Self>,
         errand: &Errand,
-        request: CallRequest,
+        request: Cow<'_, CallRequest>,
         incoming: Incoming<'_>,
     ) -> Reply {
         let errand = &self.named_by_meta(errand, &request);
@@ -241,7 +245,10 @@ impl Gate {
             Verdict::Refuse(refusal) => self.refused(caller, Some(&definition.name), &refusal).await,
             Verdict::Ask(question) | Verdict::AskWithPreview(question, _) => match gateable(&request) {
                 Err(problem) => self.unreadable(caller, -32602, problem).await,
-                Ok(()) => self.held(Held { question: *question, request, definition, known }, errand).await,
+                Ok(()) => {
+                    let request = request.into_owned();
+                    self.held(Held { question: *question, request, definition, known }, errand).await
+                }
             },
         }
     }

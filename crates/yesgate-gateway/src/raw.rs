@@ -11,6 +11,43 @@ use serde_json::value::RawValue;
 
 use crate::scan;
 
+/// A JSON value that was read, in its sender's own characters.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Raw<'a>(&'a str);
+
+impl<'a> Raw<'a> {
+    /// An object without members.
+    pub(crate) const EMPTY: Self = Self("{}");
+
+    /// Takes a text that is JSON for certain.
+    pub(crate) const fn rehydrate(text: &'a str) -> Self {
+        Self(text)
+    }
+
+    /// The text.
+    pub(crate) const fn get(self) -> &'a str {
+        self.0
+    }
+
+    /// The value.
+    pub(crate) fn value(self) -> &'a RawValue {
+        // INVARIANT: it was read before, so it always reads.
+        serde_json::from_str(self.0).unwrap_or(RawValue::NULL)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Raw<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&'a RawValue>::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl<'a> From<&'a RawValue> for Raw<'a> {
+    fn from(value: &'a RawValue) -> Self {
+        Self(value.get())
+    }
+}
+
 /// The parameters of a message, in the sender's own bytes. Where they come from a message they are a slice of it,
 /// not a copy.
 #[derive(Clone, Debug)]
@@ -18,7 +55,7 @@ pub struct Params(Bytes);
 
 impl Params {
     /// The parameters within a message that they were read from.
-    pub(crate) fn within(message: &Bytes, params: &RawValue) -> Self {
+    pub(crate) fn within(message: &Bytes, params: Raw<'_>) -> Self {
         let text = params.get().as_bytes();
         let (whole, part) = (message.as_ptr_range(), text.as_ptr_range());
         let lies_within = whole.start <= part.start && part.end <= whole.end;

@@ -199,7 +199,7 @@ impl Session {
             Box::pin(async move {
                 let errand = Errand { person, ..Errand::of_host(errand_of, way, cancel) };
                 let pass = Pass::Line { line: &line, id: key };
-                let incoming = Incoming { message: &line, tool: None, headers: None, pass };
+                let incoming = Incoming { message: &line, call: None, tool: None, headers: None, pass };
                 match gate.handle(&errand, incoming).await {
                     // The server's own line is the answer.
                     Reply::Relayed => Reply::Silent,

@@ -64,32 +64,37 @@ impl<'t> Plain<'t> {
         }
     }
 
-    /// The text from here on.
-    pub(crate) fn rest(&self) -> &'t str {
-        self.text.get(self.at..).unwrap_or_default()
+    /// Gives what is walked over in its own characters.
+    pub(crate) fn over(&mut self, walk: impl FnOnce(&mut Self) -> Walked) -> Walked<&'t str> {
+        let start = self.at;
+        walk(self)?;
+        self.text.get(start..self.at).ok_or(Doubt)
     }
 
     /// Walks over any value, and gives it in its own characters.
     pub(crate) fn value(&mut self) -> Walked<&'t str> {
-        let start = self.at;
-        match self.peek().ok_or(Doubt)? {
-            b'{' => self.object(|walk, _| walk.value().map(|_| ()))?,
-            b'[' => self.array()?,
-            b'"' => self.string()?,
-            b't' => self.word("true")?,
-            b'f' => self.word("false")?,
-            b'n' => self.word("null")?,
-            _ => self.integer()?,
-        }
-        self.text.get(start..self.at).ok_or(Doubt)
+        self.over(Self::any)
     }
 
     /// Walks over a string that has no escapes, and gives what is between its quotes.
     pub(crate) fn text(&mut self) -> Walked<&'t str> {
         let start = self.at + 1;
-        self.string()?;
-        let text = self.text.get(start..self.at.saturating_sub(1)).ok_or(Doubt)?;
-        if text.contains('\\') { Err(Doubt) } else { Ok(text) }
+        match self.string()? {
+            Spelling::Plain => self.text.get(start..self.at.saturating_sub(1)).ok_or(Doubt),
+            Spelling::Escaped => Err(Doubt),
+        }
+    }
+
+    fn any(&mut self) -> Walked {
+        match self.peek().ok_or(Doubt)? {
+            b'{' => self.object(|walk, _| walk.any()),
+            b'[' => self.array(),
+            b'"' => self.string().map(|_| ()),
+            b't' => self.word("true"),
+            b'f' => self.word("false"),
+            b'n' => self.word("null"),
+            _ => self.integer(),
+        }
     }
 
     /// Walks over an integer that every reader reads as the same.
@@ -115,7 +120,7 @@ impl<'t> Plain<'t> {
             return self.close();
         }
         loop {
-            self.value()?;
+            self.any()?;
             self.blanks();
             if self.take(b']') {
                 return self.close();
@@ -125,25 +130,22 @@ impl<'t> Plain<'t> {
         }
     }
 
-    fn string(&mut self) -> Walked {
+    fn string(&mut self) -> Walked<Spelling> {
         self.expect(b'"')?;
+        let mut spelling = Spelling::Plain;
         loop {
             let rest = self.text.as_bytes().get(self.at..).ok_or(Doubt)?;
-            let (plain, mark) =
-                rest.split_at_checked(memchr2(b'"', b'\\', rest).ok_or(Doubt)?).ok_or(Doubt)?;
-            // Without an early end, so that many are looked at in one step.
-            if plain.iter().fold(false, |found, byte| found | (*byte < b' ')) {
-                return Err(Doubt);
-            }
-            self.at += plain.len();
-            match mark {
+            let length = plain_length(rest)?;
+            self.at += length;
+            match rest.get(length..).ok_or(Doubt)? {
                 [b'"', ..] => {
                     self.at += 1;
-                    return Ok(());
+                    return Ok(spelling);
                 }
                 [b'\\', b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't', ..] => self.at += 2,
                 _ => return Err(Doubt),
             }
+            spelling = Spelling::Escaped;
         }
     }
 
@@ -168,7 +170,8 @@ impl<'t> Plain<'t> {
     }
 
     fn blanks(&mut self) {
-        while self.peek().is_some_and(|byte| b" \t\r\n".contains(&byte)) {
+        // A carriage return is white space too, but ends a line for some readers.
+        while self.peek().is_some_and(|byte| b" \t\n".contains(&byte)) {
             self.at += 1;
         }
     }
@@ -187,6 +190,53 @@ impl<'t> Plain<'t> {
         self.text.as_bytes().get(self.at).copied()
     }
 }
+
+/// Whether a string is written as it reads.
+enum Spelling {
+    Plain,
+    Escaped,
+}
+
+/// How many bytes come before the first quote or backslash. A control character before that is a doubt.
+fn plain_length(bytes: &[u8]) -> Walked<usize> {
+    let mut length = 0;
+    // Most strings are short: eight bytes are looked at in one step, without preparations.
+    while length < SHORT
+        && let Some(eight) = bytes.get(length..).and_then(<[u8]>::first_chunk::<8>)
+    {
+        let word = u64::from_le_bytes(*eight);
+        let controls = below_blank(word);
+        let found =
+            controls | zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\')));
+        if found != 0 {
+            let first = found & found.wrapping_neg();
+            let before = usize::try_from(found.trailing_zeros() / 8).unwrap_or_default();
+            return if controls & first == 0 { Ok(length + before) } else { Err(Doubt) };
+        }
+        length += 8;
+    }
+    let rest = bytes.get(length..).ok_or(Doubt)?;
+    let more = memchr2(b'"', b'\\', rest).ok_or(Doubt)?;
+    // Without an early end, so that many are looked at in one step.
+    if rest.get(..more).ok_or(Doubt)?.iter().fold(false, |found, byte| found | (*byte < b' ')) {
+        return Err(Doubt);
+    }
+    Ok(length + more)
+}
+
+/// The lowest bit that is set is the highest one of the first byte that is zero. Above that nothing is certain.
+const fn zeros(word: u64) -> u64 {
+    word.wrapping_sub(ONES) & !word & (ONES << 7)
+}
+
+/// The same for the first byte that is less than a blank.
+const fn below_blank(word: u64) -> u64 {
+    word.wrapping_sub(ONES * (b' ' as u64)) & !word & (ONES << 7)
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+/// Where it begins to be worth the while to prepare for more than eight bytes at a time.
+const SHORT: usize = 32;
 
 /// Each key of an object is compared with those before it: more are better compared otherwise.
 const MOST_KEYS: usize = 16;

@@ -55,7 +55,8 @@ fn within_one_era_nothing_is_copied() {
     let crossing = Crossing { party: &party, server: Era::Modern, log: None };
     let message = Bytes::from_static(br#"{"method":"tools/call","params":{"name":"x"},"id":1}"#);
     let read = crate::envelope::Envelope::parse(&message).unwrap();
-    let params = crossing.params(read.params.map(|params| Params::within(&message, params)).as_ref(), None);
+    let params =
+        crossing.params(read.params.map(|params| Params::within(&message, params.into())).as_ref(), None);
     assert_eq!(params, br#"{"name":"x"}"#.as_slice());
     assert!(message.as_ptr_range().contains(&params.as_ptr()));
     assert_eq!(crossing.params(None, None), b"{}".as_slice());

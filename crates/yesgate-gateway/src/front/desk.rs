@@ -23,7 +23,7 @@ use crate::base::Base;
 use crate::board::{Ask, Board, Scope};
 use crate::cancel::Cancel;
 use crate::methods::{Route, route};
-use crate::raw::Params;
+use crate::raw::{Params, Raw};
 use crate::reply::Reply;
 use crate::talk::Party;
 use crate::trace::{TraceContext, remote_parent};
@@ -116,8 +116,9 @@ impl Desk {
             party: Arc::clone(&party),
             method: request.method.clone().into_owned(),
             message: message.clone(),
+            call: request.call.clone(),
             params: request.params.map(|params| Params::within(&message, params)),
-            progress: meta.progress_token.map(ToOwned::to_owned),
+            progress: meta.progress_token.map(|token| token.value().to_owned()),
             log: meta.log_level(),
             trace: carried.trace.or_else(|| meta.trace()),
             base: carried.base,
@@ -151,7 +152,7 @@ impl Desk {
                 scope.clone(),
                 party,
                 message,
-                meta.progress_token,
+                meta.progress_token.map(Raw::value),
             )),
             Resumed::Again(reply) | Resumed::Refused(reply) => Begun::Answered(reply),
         }

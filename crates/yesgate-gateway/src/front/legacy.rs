@@ -26,6 +26,7 @@ use super::{HttpFront, ResponseBody, answer, headers};
 use crate::board::{Board, Scope};
 use crate::cancel::Cancel;
 use crate::mirror;
+use crate::raw::Raw;
 use crate::reply::Reply;
 
 /// What a message of a session comes to.
@@ -152,7 +153,7 @@ impl HttpFront {
             Beat::Alive(_) => {}
             Beat::Closing => return answer::full(Full::All, "the gateway is shutting down"),
         }
-        let hello = match Hello::read(request.params) {
+        let hello = match Hello::read(request.params.map(Raw::value)) {
             Ok(hello) => hello,
             Err(Malformed(words)) => {
                 return answer::reply(

@@ -5,13 +5,17 @@
 //! at occurs twice. Everything else is refused here and reaches no board.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use yesgate_core::call::{CallRequest, Glance};
 
+use super::meta::Meta;
 use crate::envelope::{Envelope, Kind};
 use crate::methods::{Route, passes, route};
 use crate::mirror;
+use crate::raw::Raw;
 use crate::reply::Reply;
 use crate::talk::Given;
 
@@ -39,8 +43,10 @@ pub(crate) enum Message<'a> {
 pub(crate) struct Request<'a> {
     pub(crate) id: &'a RawValue,
     pub(crate) method: Cow<'a, str>,
-    pub(crate) params: Option<&'a RawValue>,
+    pub(crate) params: Option<Raw<'a>>,
     pub(crate) fields: Fields<'a>,
+    /// The call that it is, where a glance was enough to read it.
+    pub(crate) call: Option<Arc<CallRequest>>,
 }
 
 /// A notification that may pass, or is passed over in silence.
@@ -55,9 +61,12 @@ pub(crate) struct Notification<'a> {
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Fields<'a> {
     #[serde(borrow, default, rename = "_meta")]
-    pub(crate) meta: Option<&'a RawValue>,
+    pub(crate) meta: Option<Raw<'a>>,
+    /// What `_meta` says, where that was read along with the rest.
+    #[serde(skip)]
+    pub(crate) glimpsed: Option<Meta<'a>>,
     #[serde(borrow, default)]
-    name: Option<&'a RawValue>,
+    name: Option<Raw<'a>>,
     #[serde(borrow, default)]
     uri: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "taskId")]
@@ -88,8 +97,8 @@ impl<'a> Fields<'a> {
     pub(crate) fn subject(&self, method: &str) -> Option<Cow<'a, str>> {
         let subject = match mirror::name_key(method)? {
             "name" => self.name,
-            "uri" => self.uri,
-            "taskId" => self.task_id,
+            "uri" => self.uri.map(Raw::from),
+            "taskId" => self.task_id.map(Raw::from),
             _ => None,
         };
         mirror::text(subject?.get())
@@ -116,8 +125,34 @@ impl Unreadable {
     }
 }
 
-/// Reads one message.
+/// Reads one message. Most are calls that one glance is enough for.
 pub(crate) fn read(bytes: &[u8]) -> Result<Message<'_>, Unreadable> {
+    glance(bytes).map(Message::Request).map_or_else(|| read_closely(bytes), Ok)
+}
+
+/// Reads a call in one walk over its bytes, `_meta` included. `None`: it has to be read closely.
+///
+/// INVARIANT: what comes out of it is what [`read_closely`] and [`Meta::read`] would make of the same bytes.
+fn glance(bytes: &[u8]) -> Option<Request<'_>> {
+    let mut meta = Meta::default();
+    let glance = Glance::at(bytes, |key, value| meta.note(key, Raw::rehydrate(value)))?;
+    let id = Raw::rehydrate(glance.id).value();
+    let fields = Fields {
+        meta: glance.meta.map(Raw::rehydrate),
+        glimpsed: glance.meta.is_some().then_some(meta),
+        name: Some(Raw::rehydrate(glance.name)),
+        ..Fields::default()
+    };
+    is_id(id).then(|| Request {
+        id,
+        method: Cow::Borrowed("tools/call"),
+        params: Some(Raw::rehydrate(glance.params)),
+        fields,
+        call: Some(Arc::new(glance.call)),
+    })
+}
+
+fn read_closely(bytes: &[u8]) -> Result<Message<'_>, Unreadable> {
     let envelope = Envelope::parse(bytes).map_err(|error| {
         let code = if error.is_syntax() || error.is_eof() { -32700 } else { -32600 };
         let words = format!("the message was not read and nothing ran: {error}");
@@ -134,7 +169,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Message<'_>, Unreadable> {
                 id: Some(id.to_owned()),
                 reply: Reply::error(-32602, &malformed.0, None),
             })?;
-            Ok(Message::Request(Request { id, method, params: envelope.params, fields }))
+            let params = envelope.params.map(Raw::from);
+            Ok(Message::Request(Request { id, method, params, fields, call: None }))
         }
         (Kind::Notification, None, Some(method)) => {
             // A call that nobody waits for is still a call: it must not slip through as a remark.
@@ -201,3 +237,6 @@ fn is_id(id: &RawValue) -> bool {
 }
 
 const LONGEST_ID: usize = 1024;
+
+#[cfg(test)]
+mod tests;

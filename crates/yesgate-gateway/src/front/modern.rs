@@ -24,7 +24,7 @@ use super::share::{Hold, Owner};
 use super::{HttpFront, ResponseBody, answer, headers, listen, wire};
 use crate::board::{Listening, Scope};
 use crate::mirror;
-use crate::raw::raw;
+use crate::raw::Raw;
 use crate::reply::Reply;
 use crate::sse;
 use crate::talk::{Notice, Party};
@@ -110,8 +110,7 @@ impl HttpFront {
             return answer::accepted();
         }
         // A notification need not say what its sender can do.
-        let nothing = raw("{}".into());
-        let capabilities = meta.capabilities.unwrap_or(&nothing);
+        let capabilities = meta.capabilities.unwrap_or(Raw::EMPTY);
         match self.desk.parties.of(caller, capabilities, meta.info) {
             Ok(party) => {
                 self.desk.board.notify(scope, &party, &notification.method, notification.params);
@@ -148,7 +147,7 @@ impl HttpFront {
         party: Arc<Party>,
         request: &Request<'_>,
     ) -> Response<ResponseBody> {
-        let wanted = match listen::wanted(request.params) {
+        let wanted = match listen::wanted(request.params.map(Raw::value)) {
             Ok(wanted) => wanted,
             Err(Malformed(words)) => return finish(Reply::error(-32602, &words, None), request.id),
         };

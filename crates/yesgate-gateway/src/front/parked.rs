@@ -24,6 +24,7 @@ use super::message::Malformed;
 use super::share::{Hold, Owner, Share, Shares};
 use crate::board::Scope;
 use crate::metrics::Metrics;
+use crate::raw::Raw;
 use crate::reply::Reply;
 
 /// What a state of ours begins with; any other is between the client and its server.
@@ -154,9 +155,9 @@ pub(crate) fn binding(
     caller: &Caller,
     scope: &Scope,
     method: &str,
-    params: Option<&RawValue>,
+    params: Option<Raw<'_>>,
 ) -> Result<Digest, Malformed> {
-    let params = params.map_or("{}", RawValue::get);
+    let params = params.map_or("{}", Raw::get);
     let mut params = parse_strict(params.as_bytes(), Limits::default()).map_err(|error| malformed(&error))?;
     if let Some(fields) = params.as_object_mut() {
         for carrier in ["inputResponses", "requestState", "_meta"] {

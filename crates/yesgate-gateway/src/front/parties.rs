@@ -13,6 +13,7 @@ use yesgate_core::digest::{Digest, Hasher};
 use yesgate_core::json::{CanonicalJson, JsonError, Limits, parse_strict};
 
 use super::revision::Revision;
+use crate::raw::Raw;
 use crate::talk::{Party, PartyKey, own_name};
 
 /// The modern parties that were seen lately.
@@ -40,10 +41,10 @@ struct Spelled {
 }
 
 impl Spelled {
-    fn is(&self, caller: &Caller, capabilities: &RawValue, info: Option<&RawValue>) -> bool {
+    fn is(&self, caller: &Caller, capabilities: Raw<'_>, info: Option<Raw<'_>>) -> bool {
         self.caller == *caller
             && self.capabilities.get() == capabilities.get()
-            && self.info.as_deref().map(RawValue::get) == info.map(RawValue::get)
+            && self.info.as_deref().map(RawValue::get) == info.map(Raw::get)
     }
 }
 
@@ -60,18 +61,18 @@ impl Parties {
     pub(crate) fn of(
         &self,
         caller: &Caller,
-        capabilities: &RawValue,
-        info: Option<&RawValue>,
+        capabilities: Raw<'_>,
+        info: Option<Raw<'_>>,
     ) -> Result<Arc<Party>, JsonError> {
         // A client spells itself the same in every request: only the first one is read closely.
-        let spelling = self.hashing.hash_one((caller, capabilities.get(), info.map(RawValue::get)));
+        let spelling = self.hashing.hash_one((caller, capabilities.get(), info.map(Raw::get)));
         if let Some(spelled) = self.seen().spelled.find(&spelling, self.most)
             && spelled.is(caller, capabilities, info)
         {
             return Ok(Arc::clone(&spelled.party));
         }
         let canonical =
-            |value: &RawValue| CanonicalJson::of(&parse_strict(value.get().as_bytes(), Limits::default())?);
+            |value: Raw<'_>| CanonicalJson::of(&parse_strict(value.get().as_bytes(), Limits::default())?);
         let plain_capabilities = canonical(capabilities)?;
         let plain_info = info.map(canonical).transpose()?;
         let key = digest(caller, &plain_capabilities, plain_info.as_ref());
@@ -83,16 +84,16 @@ impl Parties {
                 caller: caller.clone(),
                 era: Revision::July2026.era(),
                 version: Revision::July2026.as_str().to_owned(),
-                capabilities: capabilities.to_owned(),
-                info: info.map(ToOwned::to_owned),
-                client: own_name(info),
+                capabilities: capabilities.value().to_owned(),
+                info: info.map(|info| info.value().to_owned()),
+                client: own_name(info.map(Raw::value)),
                 session: None,
             })
         });
         let spelled = Spelled {
             caller: caller.clone(),
-            capabilities: capabilities.to_owned(),
-            info: info.map(ToOwned::to_owned),
+            capabilities: capabilities.value().to_owned(),
+            info: info.map(|info| info.value().to_owned()),
             party: Arc::clone(&party),
         };
         seen.spelled.keep(spelling, spelled, self.most);
@@ -154,13 +155,14 @@ mod tests {
 
     use super::Parties;
     use crate::front::fixture::caller;
-    use crate::raw::raw;
+    use crate::raw::Raw;
 
     #[test]
     fn requests_that_say_the_same_in_other_words_share_a_party() {
         let parties = Parties::new(8);
         let of = |who: &str, capabilities: &str| {
-            parties.of(&caller(who), &raw(capabilities.into()), Some(&raw(r#"{"name":"c"}"#.into()))).unwrap()
+            let info = Raw::rehydrate(r#"{"name":"c"}"#);
+            parties.of(&caller(who), Raw::rehydrate(capabilities), Some(info)).unwrap()
         };
         let first = of("ann", r#"{"roots":{},"sampling":{}}"#);
         assert!(Arc::ptr_eq(&first, &of("ann", r#"{"roots":{},"sampling":{}}"#)));
@@ -172,7 +174,7 @@ mod tests {
     #[test]
     fn a_party_that_was_forgotten_comes_back_under_its_key() {
         let parties = Parties::new(2);
-        let of = |who: &str| parties.of(&caller(who), &raw("{}".into()), None).unwrap();
+        let of = |who: &str| parties.of(&caller(who), Raw::EMPTY, None).unwrap();
         let key = of("ann").key.clone();
         for n in 0..20 {
             assert_ne!(of(&format!("user{n}")).key, key);

@@ -33,7 +33,7 @@ use super::voice::Voice;
 use super::wire;
 use crate::board::{Board, Scope};
 use crate::cancel::Cancel;
-use crate::raw::{RawObject, raw};
+use crate::raw::{Raw, RawObject};
 use crate::reply::Reply;
 use crate::stdio::lines::{LineError, Lines};
 use crate::stdio::writer::LineWriter;
@@ -167,7 +167,7 @@ impl PipeFront {
         meta: &Meta<'_>,
         tasks: &mut JoinSet<()>,
     ) {
-        let caller = named(&self.caller, meta.info);
+        let caller = named(&self.caller, meta.info.map(Raw::value));
         let party = check_modern(request, meta).and_then(|()| {
             self.desk.party(&caller, meta).map_err(|Malformed(words)| Reply::error(-32602, &words, None))
         });
@@ -228,9 +228,8 @@ impl PipeFront {
                 Some(Arc::clone(&session.party))
             }
             Ok(meta) => {
-                let nothing = raw("{}".into());
-                let caller = named(&self.caller, meta.info);
-                self.desk.parties.of(&caller, meta.capabilities.unwrap_or(&nothing), meta.info).ok()
+                let caller = named(&self.caller, meta.info.map(Raw::value));
+                self.desk.parties.of(&caller, meta.capabilities.unwrap_or(Raw::EMPTY), meta.info).ok()
             }
             Err(_) => None,
         };

@@ -37,7 +37,7 @@ use crate::envelope::{Envelope, RequestKey};
 use crate::era::Era;
 use crate::errand::Person;
 use crate::metrics::Metrics;
-use crate::raw::{RawObject, unbreak};
+use crate::raw::{Raw, RawObject, unbreak};
 use crate::reply::Reply;
 use crate::stdio::writer::LineWriter;
 use crate::talk::{Boxed, Given, Party, own_name};
@@ -241,14 +241,15 @@ impl Reach {
         party: Arc<Party>,
         line: &Bytes,
     ) -> Course {
-        let binding = match parked::binding(&party.caller, &self.scope, "tools/call", call.params) {
-            Ok(binding) => binding,
-            Err(Malformed(words)) => return Course::Answered(Reply::error(-32602, &words, None)),
-        };
+        let binding =
+            match parked::binding(&party.caller, &self.scope, "tools/call", call.params.map(Raw::from)) {
+                Ok(binding) => binding,
+                Err(Malformed(words)) => return Course::Answered(Reply::error(-32602, &words, None)),
+            };
         match self.parked.resume(state, binding, fields.input_responses) {
             Resumed::Going(exchange) => {
                 let (parked, scope) = (Arc::clone(&self.parked), self.scope.clone());
-                let token = meta.progress_token;
+                let token = meta.progress_token.map(Raw::value);
                 Course::Further(Leg::further(exchange, parked, scope, party, line.clone(), token))
             }
             Resumed::Again(reply) | Resumed::Refused(reply) => Course::Answered(reply),
@@ -262,7 +263,7 @@ impl Reach {
             return None;
         }
         let mut caller = caller.clone();
-        if let Some(client) = own_name(meta.info) {
+        if let Some(client) = own_name(meta.info.map(Raw::value)) {
             caller.client = client;
         }
         self.parties.of(&caller, meta.capabilities().ok()?, meta.info).ok()

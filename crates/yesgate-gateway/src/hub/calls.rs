@@ -103,7 +103,8 @@ impl Hub {
             person: Some(Person { party: Arc::clone(&ask.party), talk: Arc::clone(&ask.talk) }),
         };
         let pass = Pass::Params { params, mirrored: mirrored(ask) };
-        let incoming = Incoming { message: &ask.message, tool, headers: ask.headers.as_ref(), pass };
+        let (message, call) = (&ask.message, ask.call.as_deref());
+        let incoming = Incoming { message, call, tool, headers: ask.headers.as_ref(), pass };
         let reply = server.gate.handle(&errand, incoming).await;
         let cross = |kind, json| {
             Reply::answer(bridge::answer(&ask.method, Answer { kind, json }, link.era, ask.party.era))

@@ -18,7 +18,7 @@ use crate::board::{Ask, Scope};
 use crate::cancel::Cancel;
 use crate::edge::body::Body;
 use crate::era::{CLIENT_CAPABILITIES, CLIENT_INFO, MODERN_VERSION, PROTOCOL_VERSION};
-use crate::raw::{Params, raw};
+use crate::raw::{Params, Raw, raw};
 use crate::talk::{AskError, Boxed, InputAnswer, InputRequest, Notice, Talk};
 use crate::trace::remote_parent;
 
@@ -48,8 +48,8 @@ impl RestFront {
             }
         };
         let info = json!({"name": caller.client, "version": "1"});
-        let nothing = raw("{}".into());
-        let party = match self.parties.of(caller, &nothing, Some(&raw(info.to_string()))) {
+        let named = info.to_string();
+        let party = match self.parties.of(caller, Raw::EMPTY, Some(Raw::rehydrate(&named))) {
             Ok(party) => party,
             Err(error) => {
                 return answer::failure(StatusCode::BAD_REQUEST, "invalid_call", &error.to_string());
@@ -69,6 +69,7 @@ impl RestFront {
             method: "tools/call".into(),
             message: message.into(),
             params: Some(Params::from(raw(params))),
+            call: None,
             progress: None,
             log: None,
             headers: None,

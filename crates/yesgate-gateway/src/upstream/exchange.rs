@@ -4,12 +4,13 @@
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use yesgate_core::intent::{ResultKind, StoredResult};
+use yesgate_core::json::{self, Limits};
 
 use super::NotSent;
 use super::pipe::PipeExchange;
 use super::web::WebExchange;
 use crate::envelope::{Envelope, Kind, RequestKey};
-use crate::raw::RawObject;
+use crate::raw::{Raw, RawObject};
 use crate::talk::Notice;
 
 /// What a server answered, in its own bytes.
@@ -34,6 +35,29 @@ impl Answer {
 
     /// The answer in a whole message, where its id is the right one. Large results are not copied.
     pub(crate) fn in_message(message: &Bytes, is_right: impl Fn(&RawValue) -> bool) -> Option<Self> {
+        Self::at_a_glance(message, &is_right).or_else(|| Self::in_envelope(message, is_right))
+    }
+
+    /// The same for a message that is nothing but an answer, in plain spelling: most are.
+    pub(crate) fn at_a_glance(message: &Bytes, is_right: impl Fn(&RawValue) -> bool) -> Option<Self> {
+        let (mut id, mut result, mut error, mut is_odd) = (None, None, None, false);
+        json::glance(message, Limits::SERVER, |key, value| match key {
+            "jsonrpc" => is_odd |= value != r#""2.0""#,
+            "id" => id = Some(Raw::rehydrate(value)),
+            "result" => result = Some(value),
+            "error" => error = Some(value),
+            _ => is_odd = true,
+        })?;
+        let (kind, json) = match (result, error) {
+            (Some(result), None) => (ResultKind::Result, result),
+            (None, Some(error)) => (ResultKind::Error, error),
+            (Some(_), Some(_)) | (None, None) => return None,
+        };
+        let is_answer = !is_odd && id.is_some_and(|id| is_right(id.value()));
+        is_answer.then(|| Self { kind, json: message.slice_ref(json.as_bytes()) })
+    }
+
+    fn in_envelope(message: &Bytes, is_right: impl Fn(&RawValue) -> bool) -> Option<Self> {
         let envelope = Envelope::parse_framed(message).ok()?;
         let _right = envelope.id.filter(|id| is_right(id))?;
         let part = |raw: &RawValue| message.slice_ref(raw.get().as_bytes());
@@ -140,5 +164,56 @@ impl Exchange {
             Self::Pipe(exchange) => exchange.withdraw(),
             Self::Web(exchange) => exchange.withdraw(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn answers() -> impl Strategy<Value = String> {
+        let of = |words: &[&'static str]| prop::sample::select(words.to_vec());
+        let member = of(&[
+            r#""jsonrpc":"2.0""#,
+            r#""jsonrpc": "1.0""#,
+            r#""id":7"#,
+            r#""id":8"#,
+            r#""id":7.0"#,
+            r#""id":null"#,
+            r#""Id":7"#,
+            r#""result":{"content":[{"type":"text","text":"a\nb"}]}"#,
+            r#""result":{"x":1.5,"X":"\u00e4"}"#,
+            r#""result":null"#,
+            r#""error":{"code":-32602,"message":"no"}"#,
+            r#""method":"ping""#,
+            r#""params":{}"#,
+            r#""more":[1"#,
+        ]);
+        prop::collection::vec(member, 1..5).prop_map(|members| format!(" {{{}}}\n", members.join(", ")))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn a_glance_at_an_answer_shows_what_a_close_look_shows_or_nothing(message in answers()) {
+            let message = Bytes::from(message);
+            let is_right = |id: &RawValue| id.get() == "7";
+            if let Some(quick) = Answer::at_a_glance(&message, is_right) {
+                prop_assert_eq!(Some(quick), Answer::in_envelope(&message, is_right));
+            }
+        }
+    }
+
+    #[test]
+    fn a_glance_is_enough_for_a_usual_answer() {
+        let message = Bytes::from_static(br#"{"jsonrpc":"2.0","id":7,"result":{"content":[]}}"#);
+        let answer = Answer::at_a_glance(&message, |id| id.get() == "7").unwrap();
+        assert_eq!(
+            (answer.kind, answer.json.as_ref()),
+            (ResultKind::Result, br#"{"content":[]}"#.as_slice())
+        );
     }
 }

@@ -371,6 +371,9 @@ impl WebExchange {
         if event.data.is_empty() {
             return None;
         }
+        if let Some(answer) = Answer::at_a_glance(&event.data, |found| is_id(found, self.id)) {
+            return Some(self.ends(answer));
+        }
         let Ok(message) = Envelope::parse(&event.data) else {
             tracing::warn!("a server sent an event that is no JSON-RPC message; it is dropped");
             return None;
@@ -378,15 +381,20 @@ impl WebExchange {
         match message.kind() {
             Kind::Response => {
                 let answer = message.id.filter(|id| is_id(id, self.id)).and_then(|_| Answer::of(&message))?;
-                match std::mem::replace(&mut self.incoming, Incoming::Ended) {
-                    Incoming::Events(events) => events.see_off(),
-                    Incoming::Head(_) | Incoming::Ended => {}
-                }
-                Some(Step::Answer(answer))
+                Some(self.ends(answer))
             }
             Kind::Request | Kind::Notification => Step::of(&message),
             Kind::Neither => None,
         }
+    }
+
+    /// The answer has come in a stream, and nothing more is to come.
+    fn ends(&mut self, answer: Answer) -> Step {
+        match std::mem::replace(&mut self.incoming, Incoming::Ended) {
+            Incoming::Events(events) => events.see_off(),
+            Incoming::Head(_) | Incoming::Ended => {}
+        }
+        Step::Answer(answer)
     }
 
     /// Goes on with a stream that broke off, as servers of the old era allow.
@@ -443,7 +451,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 const MOST_RESUMES: u32 = 20;
 
 fn is_id(found: &RawValue, id: u64) -> bool {
-    RequestKey::of(found).as_json() == id.to_string()
+    match found.get().parse::<u64>() {
+        Ok(found) => found == id,
+        // There are other spellings of the same number.
+        Err(_) => RequestKey::of(found).as_json() == id.to_string(),
+    }
 }
 
 /// Headers of a client's request that mirror parameters of a call.

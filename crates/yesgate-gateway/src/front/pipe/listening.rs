@@ -11,6 +11,7 @@ use crate::front::in_flight::Ticket;
 use crate::front::listen;
 use crate::front::message::{Malformed, Request};
 use crate::front::pulse::Beat;
+use crate::raw::Raw;
 use crate::raw::raw;
 use crate::reply::Reply;
 use crate::talk::{Notice, Party};
@@ -22,7 +23,7 @@ impl PipeFront {
         request: &Request<'_>,
         tasks: &mut JoinSet<()>,
     ) {
-        let wanted = match listen::wanted(request.params) {
+        let wanted = match listen::wanted(request.params.map(Raw::value)) {
             Ok(wanted) => wanted,
             Err(Malformed(words)) => return self.answer(Reply::error(-32602, &words, None), request.id),
         };

@@ -15,6 +15,7 @@ use crate::front::inputs::{Abilities, random};
 use crate::front::message::{Malformed, Message, Request, read, refuse};
 use crate::front::voice::{Outlet, Voice};
 use crate::front::wire;
+use crate::raw::Raw;
 use crate::reply::Reply;
 
 impl PipeFront {
@@ -24,7 +25,7 @@ impl PipeFront {
         request: &Request<'_>,
         tasks: &mut JoinSet<()>,
     ) {
-        let hello = match Hello::read(request.params) {
+        let hello = match Hello::read(request.params.map(Raw::value)) {
             Ok(hello) => hello,
             Err(Malformed(words)) => return self.answer(Reply::error(-32602, &words, None), request.id),
         };
