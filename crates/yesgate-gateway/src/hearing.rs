@@ -119,7 +119,7 @@ impl Hearing {
 
     /// The server's questions of one exchange.
     pub(crate) fn questions(&self) -> Questions {
-        Questions { hearing: self.clone(), open: JoinSet::new(), handles: Vec::new() }
+        Questions { hearing: self.clone(), open: None, handles: Vec::new() }
     }
 }
 
@@ -132,7 +132,8 @@ fn level_of(notice: &Notice) -> Option<LogLevel> {
 #[derive(Debug)]
 pub(crate) struct Questions {
     hearing: Hearing,
-    open: JoinSet<Bytes>,
+    /// None until there is one: most servers ask nothing.
+    open: Option<JoinSet<Bytes>>,
     handles: Vec<(RequestKey, AbortHandle)>,
 }
 
@@ -151,7 +152,8 @@ impl Questions {
         let request =
             InputRequest { key: "1".into(), method, params: params.unwrap_or_else(|| raw("{}".into())) };
         let hearing = self.hearing.clone();
-        let handle = self.open.spawn(async move { answer(&id, hearing.ask(vec![request]).await) });
+        let open = self.open.get_or_insert_default();
+        let handle = open.spawn(async move { answer(&id, hearing.ask(vec![request]).await) });
         self.handles.push((key, handle));
         None
     }
@@ -166,7 +168,8 @@ impl Questions {
     /// Waits for the client's next answer, as a message for the server.
     pub(crate) async fn answered(&mut self) -> Bytes {
         loop {
-            match self.open.join_next().await {
+            let Some(open) = &mut self.open else { return std::future::pending().await };
+            match open.join_next().await {
                 Some(Ok(message)) => return message,
                 // It was taken back.
                 Some(Err(_)) => {}

@@ -109,11 +109,11 @@ impl Reply {
     pub fn into_parts(self, id: &RawValue) -> Option<[Bytes; 3]> {
         let (member, value) = match self {
             Self::Relayed | Self::Silent => return None,
-            Self::Result(result) => ("result", result),
-            Self::Error(error) => ("error", error),
+            Self::Result(result) => (r#","result":"#, result),
+            Self::Error(error) => (r#","error":"#, error),
             Self::Own(own) => return own.in_era(Era::Legacy).into_parts(id),
         };
-        let head = format!(r#"{{"jsonrpc":"2.0","id":{},"{member}":"#, id.get());
+        let head = [r#"{"jsonrpc":"2.0","id":"#, id.get(), member].concat();
         Some([head.into(), value, Bytes::from_static(b"}")])
     }
 

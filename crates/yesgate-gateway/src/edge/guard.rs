@@ -74,6 +74,8 @@ pub enum GuardError {
 #[derive(Clone, Debug)]
 pub struct Guard {
     names: Vec<(String, Option<u16>)>,
+    /// The same names as most clients write them.
+    spelled: Vec<String>,
     origins: Vec<(String, String, Option<u16>)>,
 }
 
@@ -95,7 +97,7 @@ impl Guard {
         own: &[N],
         origins: &[O],
     ) -> Result<Self, GuardError> {
-        let mut guard = Self { names: Vec::new(), origins: Vec::new() };
+        let mut guard = Self { names: Vec::new(), spelled: Vec::new(), origins: Vec::new() };
         for text in own.iter().map(AsRef::as_ref) {
             let name = Authority::parse(text).ok_or_else(|| GuardError::Name(text.to_owned()))?;
             guard.own(name, "https", bound.port());
@@ -110,6 +112,11 @@ impl Guard {
             let origin = Origin::parse(text).ok_or_else(|| GuardError::Origin(text.to_owned()))?;
             guard.allow(origin);
         }
+        let spell = |(host, port): &(String, Option<u16>)| match port {
+            Some(port) => format!("{host}:{port}"),
+            None => host.clone(),
+        };
+        guard.spelled = guard.names.iter().map(spell).collect();
         Ok(guard)
     }
 
@@ -126,9 +133,11 @@ impl Guard {
 
     fn admit(&self, parts: &Parts, links: Links) -> Result<Admitted, Refused> {
         let host = single(&parts.headers, &HOST).ok_or(Refused::BadHost)?;
-        let host = host.to_str().ok().and_then(Authority::parse).ok_or(Refused::BadHost)?;
-        if !self.is_own(host) {
-            return Err(Refused::ForeignHost);
+        if !self.spelled.iter().any(|name| name.as_bytes() == host.as_bytes()) {
+            let host = host.to_str().ok().and_then(Authority::parse).ok_or(Refused::BadHost)?;
+            if !self.is_own(host) {
+                return Err(Refused::ForeignHost);
+            }
         }
         if let Some(target) = parts.uri.authority() {
             if parts.method == Method::CONNECT || parts.uri.scheme().is_none() {

@@ -12,9 +12,9 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use http_body::Body;
 use http_body_util::BodyExt;
-use tokio::time::timeout;
 
 use super::EdgeLimits;
+use crate::patience::within;
 
 #[cfg(test)]
 mod tests;
@@ -53,7 +53,7 @@ pub async fn read_body(body: impl Body<Data = Bytes>, limits: &EdgeLimits) -> Re
     if body.size_hint().lower() > u64::try_from(cap).unwrap_or(u64::MAX) {
         return Err(BodyError::TooLarge { cap });
     }
-    timeout(limits.body_time, collect(body, cap)).await.unwrap_or(Err(BodyError::TooSlow))
+    within(limits.body_time, collect(body, cap)).await.unwrap_or(Err(BodyError::TooSlow))
 }
 
 async fn collect(body: impl Body<Data = Bytes>, cap: usize) -> Result<Bytes, BodyError> {

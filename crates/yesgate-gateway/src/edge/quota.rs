@@ -7,6 +7,7 @@
 //!   client of the same user is the same caller here.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::StatusCode;
@@ -128,11 +129,16 @@ impl Quotas {
         let who = Arc::new(Who { org: caller.org.clone(), principal: caller.principal.clone() });
         let caps = &self.shared.caps;
         let mut held = self.shared.lock();
-        let of_caller = held.by_caller.get(&who).copied().unwrap_or_default();
-        let of_caller = of_caller.with(kind, amount, caps.per_caller()).ok_or(Full::Caller(kind))?;
-        let all = held.all.with(kind, amount, caps.all()).ok_or(Full::Everyone(kind))?;
-        held.all = all;
-        held.by_caller.insert(Arc::clone(&who), of_caller);
+        let Held { all, by_caller } = &mut *held;
+        let of_caller = by_caller.entry(Arc::clone(&who));
+        let before = match &of_caller {
+            Entry::Occupied(before) => *before.get(),
+            Entry::Vacant(_) => Amounts::default(),
+        };
+        let after = before.with(kind, amount, caps.per_caller()).ok_or(Full::Caller(kind))?;
+        *all = all.with(kind, amount, caps.all()).ok_or(Full::Everyone(kind))?;
+        of_caller.insert_entry(after);
+        drop(held);
         Ok(Hold { shared: Arc::clone(&self.shared), who, kind, amount })
     }
 
@@ -147,11 +153,11 @@ impl Drop for Hold {
         let mut held = self.shared.lock();
         let all = held.all.of(self.kind);
         *all = all.saturating_sub(self.amount);
-        let Some(of_caller) = held.by_caller.get_mut(&self.who) else { return };
-        let left = of_caller.of(self.kind);
+        let Entry::Occupied(mut of_caller) = held.by_caller.entry(Arc::clone(&self.who)) else { return };
+        let left = of_caller.get_mut().of(self.kind);
         *left = left.saturating_sub(self.amount);
-        if *of_caller == Amounts::default() {
-            held.by_caller.remove(&self.who);
+        if *of_caller.get() == Amounts::default() {
+            of_caller.remove();
         }
     }
 }

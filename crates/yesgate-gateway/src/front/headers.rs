@@ -21,8 +21,7 @@ pub(crate) fn single(headers: &HeaderMap, header: HeaderName) -> Result<Option<&
 
 /// Whether the client understands both kinds of answers, as the protocol demands.
 pub(crate) fn accepts_answers(headers: &HeaderMap) -> bool {
-    // Nearly every client says so in these very words.
-    headers.get(ACCEPT).is_some_and(|value| value == "application/json, text/event-stream")
+    headers.get(ACCEPT).is_some_and(|value| value == USUAL)
         || (accepts(headers, "application/json") && accepts(headers, "text/event-stream"))
 }
 
@@ -55,13 +54,20 @@ pub(crate) enum Wish {
 impl Wish {
     /// What the client's `Accept` says.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let first = headers.get(ACCEPT).and_then(media_type).and_then(|ranges| ranges.split(',').next());
+        let accepted = headers.get(ACCEPT);
+        if accepted.is_some_and(|value| value == USUAL) {
+            return Self::Whole;
+        }
+        let first = accepted.and_then(media_type).and_then(|ranges| ranges.split(',').next());
         match first.map(str::trim) {
             Some(kind) if kind.eq_ignore_ascii_case("text/event-stream") => Self::Stream,
             Some(_) | None => Self::Whole,
         }
     }
 }
+
+/// What nearly every client accepts, in these very words.
+const USUAL: &str = "application/json, text/event-stream";
 
 fn media_type(value: &HeaderValue) -> Option<&str> {
     value.to_str().ok()?.split(';').next().map(str::trim)

@@ -121,8 +121,14 @@ impl Web {
         trace: Option<&TraceContext>,
     ) -> WebExchange {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{}","params":"#, outgoing.method);
-        let body = [Bytes::from(head), outgoing.params.clone(), Bytes::from_static(b"}")];
+        let head = [
+            r#"{"jsonrpc":"2.0","id":"#,
+            &id.to_string(),
+            r#","method":""#,
+            outgoing.method,
+            r#"","params":"#,
+        ];
+        let body = [Bytes::from(head.concat()), outgoing.params.clone(), Bytes::from_static(b"}")];
         let mut headers = self.request_headers(outgoing);
         self.tracing.inject(trace, &mut headers);
         let opens = outgoing.method == "initialize";
