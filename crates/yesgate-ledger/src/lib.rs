@@ -29,6 +29,7 @@ pub use self::changes::Changes;
 pub use self::error::LedgerError;
 pub use self::filter::Filter;
 pub use self::ledger::{Ledger, Swept};
+pub use self::regime::Suspected;
 pub use self::report::{AuditRow, Fault, VerifyReport};
 pub use self::sight::Sighted;
 pub use self::spending::Spending;

@@ -1,17 +1,27 @@
 //! What humans set for callers: modes, freezes, and the stop of everything.
 //!
-//! INVARIANT: while everything is stopped, or a caller is frozen, no yes of it can be spent: the store looks
-//! in the transaction that would spend it.
+//! INVARIANT: while everything is stopped, or a caller is frozen, nothing of it can be asked and no yes of it
+//! can be spent: the store looks in the transaction that would do it.
 
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::caller::Caller;
-use yesgate_core::intent::Intent;
+use yesgate_core::intent::{Approver, Intent};
 use yesgate_core::mode::Mode;
+use yesgate_core::refusal::Refusal;
 use yesgate_core::regime::Regimes;
 
 use crate::change::{Effects, Found, Target};
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
+
+/// What came of a no that reports its caller.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Suspected {
+    /// The no itself: it may come too late for that one call.
+    pub denied: Result<(), Refusal>,
+    /// How many other questions of the caller were withdrawn.
+    pub withdrawn: usize,
+}
 
 impl Ledger {
     /// What humans have set, for all callers.
@@ -38,6 +48,43 @@ impl Ledger {
         let (caller, by) = (caller.clone(), by.to_owned());
         let event = AuditEvent::Frozen { caller: caller.clone(), reason: reason.to_owned(), by: by.clone() };
         self.withdraw_open(event, by, move |intent| intent.question().binding.caller == caller).await
+    }
+
+    /// Says no to a question and freezes whoever asked it, in one step. The freeze holds even where the no
+    /// comes too late.
+    ///
+    /// # Errors
+    /// When it is not durable.
+    pub async fn suspect(
+        &self,
+        about: &Intent,
+        by: Approver,
+        reason: &str,
+    ) -> Result<Suspected, LedgerError> {
+        let (about, caller) = (about.clone(), about.question().binding.caller.clone());
+        let reason = reason.to_owned();
+        self.change(Target::Open, move |Found { mut intents, .. }, now| {
+            let mut denied = Err(about.ending());
+            let mut withdrawn = 0;
+            for intent in intents.iter_mut().filter(|one| one.question().binding.caller == caller) {
+                if intent.id() == about.id() {
+                    denied = intent.deny(&by, Some(reason.clone()), now);
+                } else if intent.cancel(&by.name, now).is_ok() {
+                    withdrawn += 1;
+                }
+            }
+            let event = AuditEvent::Frozen { caller, reason, by: by.name };
+            (Suspected { denied, withdrawn }, Effects { intents, events: vec![event], ..Effects::default() })
+        })
+        .await
+    }
+
+    /// Everybody who ever asked, was refused, or has a key, in the order of their names.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn callers(&self) -> Result<Vec<Caller>, LedgerError> {
+        self.store().callers().await
     }
 
     /// Ends a freeze. Says whether there was one.

@@ -166,6 +166,10 @@ impl Sqlite {
         self.read(regime::all).await
     }
 
+    pub(crate) async fn callers(&self) -> Result<Vec<Caller>, LedgerError> {
+        self.read(regime::callers).await
+    }
+
     pub(crate) async fn pins(&self, server: ServerName) -> Result<Pins, LedgerError> {
         self.read(move |connection| {
             let snapshot = connection.unchecked_transaction()?;

@@ -45,6 +45,12 @@ pub(crate) enum Command {
     Deny(DenyArgs),
     /// Settle a call whose answer was lost: did it run?
     Resolve(ResolveArgs),
+    /// Let nothing of one client run, reads included, and withdraw all it has asked
+    Freeze(FreezeArgs),
+    /// End the freeze of a client
+    Thaw(ThawArgs),
+    /// Stop everything: no call of anybody runs, reads included, and all open questions are withdrawn
+    Panic(PanicArgs),
     /// Show what each tool of a server may do, and which of them ask
     Tools(ToolsArgs),
     /// Make, list and revoke the keys with which clients say who is calling over HTTP
@@ -134,7 +140,38 @@ pub(crate) struct DenyArgs {
     /// Why, in words that the agent is told
     #[arg(long)]
     pub(crate) reason: Option<String>,
+    /// Also freeze the client that asked: nothing of it runs until `yesgate thaw`
+    #[arg(long)]
+    pub(crate) suspicious: bool,
 }
+
+#[derive(Args, Debug)]
+pub(crate) struct FreezeArgs {
+    /// The client: its name, or ORG/USER/CLIENT where several have that name
+    pub(crate) client: String,
+    /// Why, in words that the agent is told
+    #[arg(long, default_value = NO_REASON)]
+    pub(crate) reason: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ThawArgs {
+    /// The client: its name, or ORG/USER/CLIENT where several have that name
+    pub(crate) client: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PanicArgs {
+    /// Why, in words that agents are told
+    #[arg(long, default_value = NO_REASON, conflicts_with = "lift")]
+    pub(crate) reason: String,
+    /// End the stop; what was withdrawn stays withdrawn
+    #[arg(long)]
+    pub(crate) lift: bool,
+}
+
+/// What agents are told where nobody gave a reason.
+const NO_REASON: &str = "they gave no reason";
 
 #[derive(Args, Debug)]
 pub(crate) struct ResolveArgs {

@@ -11,6 +11,7 @@ mod help;
 mod keys;
 mod policy;
 mod questions;
+mod regime;
 mod review;
 mod serve;
 mod tools;
@@ -57,6 +58,9 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
         Command::Approve(args) => approve::approve(&load()?, &args, cli.json).await,
         Command::Deny(args) => approve::deny(&load()?, &args, cli.json).await,
         Command::Resolve(args) => approve::resolve(&load()?, &args, cli.json).await,
+        Command::Freeze(args) => regime::freeze(&load()?, &args, cli.json).await,
+        Command::Thaw(args) => regime::thaw(&load()?, &args, cli.json).await,
+        Command::Panic(args) => regime::panic(&load()?, &args, cli.json).await,
         Command::Tools(args) => match args.review {
             Some(ToolsCommand::Review(review)) => review::run(&load()?, &review, cli.json).await,
             Some(ToolsCommand::Accept(accept)) => accept::run(&load()?, &accept, cli.json).await,

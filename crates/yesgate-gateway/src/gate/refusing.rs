@@ -41,9 +41,24 @@ impl Gate {
 
     /// Refuses because the ledger cannot be used: nothing runs that cannot be written down.
     pub(crate) async fn unavailable(&self, caller: &Caller, tool: &ToolName, error: &LedgerError) -> Reply {
+        if *error == LedgerError::HeldBack
+            && let Some(why) = self.held_back(caller).await
+        {
+            return self.refused(caller, Some(tool), &why.into()).await;
+        }
         tracing::error!(%error, "a call was refused because the ledger failed: {error}");
         let why = Why::ConsentUnavailable { reason: error.public_reason() };
         self.refused(caller, Some(tool), &why.into()).await
+    }
+
+    /// What a human has stopped or frozen by now.
+    async fn held_back(&self, caller: &Caller) -> Option<Why> {
+        let regime = self.ledger.regimes().await.ok()?.of(caller);
+        match (regime.stopped, regime.frozen) {
+            (Some(reason), _) => Some(Why::Stopped { reason }),
+            (None, Some(reason)) => Some(Why::ClientFrozen { reason }),
+            (None, None) => None,
+        }
     }
 
     async fn record_refusal(&self, caller: &Caller, tool: Option<&ToolName>, code: &str) {

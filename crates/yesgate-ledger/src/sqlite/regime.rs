@@ -97,6 +97,15 @@ pub(super) fn all_words(connection: &Connection) -> Result<BTreeMap<Key, String>
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// Everybody whom the audit trail names.
+pub(super) fn callers(connection: &Connection) -> Result<Vec<Caller>, Fault> {
+    let mut statement = connection.prepare_cached(
+        "SELECT DISTINCT json_extract(body, '$.caller') AS caller FROM audit WHERE caller IS NOT NULL ORDER BY caller",
+    )?;
+    let texts = statement.query_map([], |row| row.get::<_, String>(0))?;
+    texts.map(|text| Ok(serde_json::from_str(&text?).map_err(|_| damaged())?)).collect()
+}
+
 fn everything() -> Key {
     (STOPPED.to_owned(), String::new())
 }

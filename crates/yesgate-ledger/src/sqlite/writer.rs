@@ -233,9 +233,9 @@ impl Batch<'_> {
         {
             return Err(LedgerError::Unexplained(intent.id().clone()).into());
         }
-        if intent.state() == State::Running
-            && before.is_some_and(|before| before.intent.state() != State::Running)
-        {
+        let begins = before
+            .is_none_or(|before| intent.state() == State::Running && before.intent.state() != State::Running);
+        if begins {
             self.refuse_if_held_back(&intent)?;
         }
         match before {
@@ -245,8 +245,8 @@ impl Batch<'_> {
         entries.iter().try_for_each(|entry| self.append(entry))
     }
 
-    /// Whatever was decided before, nothing of a frozen caller is let go, and nothing at all once everything is
-    /// stopped.
+    /// Whatever was decided before, nothing of a frozen caller is asked or let go, and nothing at all once
+    /// everything is stopped.
     fn refuse_if_held_back(&self, intent: &Intent) -> Result<(), Fault> {
         if regime::is_held_back(self.connection, &intent.question().binding.caller)? {
             return Err(LedgerError::HeldBack.into());

@@ -27,6 +27,8 @@ mod reading;
 #[cfg(test)]
 mod sight;
 #[cfg(test)]
+mod stops;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod tokens;

@@ -135,6 +135,21 @@ pub(super) async fn deny(settings: &Settings, args: &DenyArgs, as_json: bool) ->
     };
     let by = approver();
     let reason = args.reason.clone();
+    if args.suspicious {
+        let reason = reason.unwrap_or_else(|| "a human found a question of it suspicious".to_owned());
+        let suspected = ledger.suspect(&intent, by, &reason).await?;
+        let client = Sanitized::line(intent.question().binding.caller.client.as_str());
+        return match suspected.denied {
+            Ok(()) => {
+                let words = format!("Denied. `{client}` is frozen: nothing of it runs until `yesgate thaw`.");
+                finish(&ledger, &intent, as_json, &words).await
+            }
+            Err(refusal) => {
+                output::line(format_args!("`{client}` is frozen, but for this question it is too late:"));
+                Ok(output::refusal(&refusal))
+            }
+        };
+    }
     match ledger.update(intent.id(), move |intent, now| intent.deny(&by, reason, now)).await? {
         Some(Ok(())) => finish(&ledger, &intent, as_json, "Denied. Nothing ran; the agent is told.").await,
         Some(Err(refusal)) => Ok(output::refusal(&refusal)),

@@ -10,6 +10,7 @@ use yesgate_core::policy::LintKind;
 use yesgate_core::render::Sanitized;
 use yesgate_ledger::Filter;
 
+use super::regime::stops;
 use super::wrap::REACH;
 use crate::output::{self, Done};
 use crate::settings::Settings;
@@ -130,6 +131,10 @@ async fn ledger(settings: &Settings) -> Vec<Finding> {
             ),
         )),
         Err(error) => findings.push(mend("unknown", error.to_string())),
+    }
+    match ledger.regimes().await {
+        Ok(regimes) => findings.extend(stops(&regimes).into_iter().map(|stop| mend("stopped", stop))),
+        Err(error) => findings.push(mend("stopped", error.to_string())),
     }
     if fs::metadata(settings.home.path()).is_ok_and(|data| data.mode() & 0o077 != 0) {
         findings.push(mend(

@@ -8,6 +8,7 @@ use yesgate_core::render::{Sanitized, render_value};
 use yesgate_core::verdict::Spend;
 use yesgate_ledger::{Filter, Ledger};
 
+use super::regime::stops;
 use crate::output::{self, Done};
 use crate::settings::{Settings, now};
 
@@ -15,9 +16,17 @@ pub(super) async fn pending(settings: &Settings, as_json: bool) -> anyhow::Resul
     let (ledger, _) = settings.ledger().await?;
     let mut open = ledger.intents(Filter::Unknown).await?;
     open.extend(ledger.intents(Filter::Open).await?);
+    let stops = stops(&ledger.regimes().await?);
     if as_json {
+        stops.iter().for_each(|stop| eprintln!("{stop}"));
         output::json(&open.iter().map(|intent| describe(intent, now())).collect::<Vec<_>>())?;
         return Ok(Done::Ok);
+    }
+    for stop in &stops {
+        output::line(stop);
+    }
+    if !stops.is_empty() {
+        output::line("");
     }
     let (unknown, waiting): (Vec<_>, Vec<_>) =
         open.iter().partition(|intent| intent.state() == State::Unknown);

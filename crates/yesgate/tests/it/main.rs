@@ -39,6 +39,7 @@ mod serve_traces;
 mod serve_wire;
 mod several;
 mod spend;
+mod stops;
 mod support;
 mod two_keys;
 mod wire;
