@@ -35,11 +35,16 @@ impl Base {
         format!("{}/api/intents/{id}", self.0)
     }
 
+    /// Where a human decides about a question.
+    pub(crate) fn approval(&self, id: &IntentId) -> String {
+        format!("{}/approve/{id}", self.0)
+    }
+
     /// Adds to a held answer where it can be decided and looked up.
     pub(crate) fn link(&self, payload: &mut Map<String, Value>) {
         let id = payload.get("intent_id").and_then(Value::as_str).and_then(|id| id.parse::<IntentId>().ok());
         if let Some(id) = id {
-            let approval = Some(format!("{}/approve/{id}", self.0));
+            let approval = Some(self.approval(&id));
             Links { approval, polling: Some(self.polling(id.as_str())) }.add_to(payload);
         }
     }

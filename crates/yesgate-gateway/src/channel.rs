@@ -2,6 +2,7 @@
 
 pub(crate) mod elicitation;
 pub(crate) mod elsewhere;
+pub(crate) mod page;
 
 use yesgate_core::call::CallRequest;
 use yesgate_core::id::IntentId;

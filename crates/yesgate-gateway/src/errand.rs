@@ -10,6 +10,7 @@ use yesgate_core::call::CallRequest;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::IntentId;
 
+use crate::base::Base;
 use crate::bridge::Crossing;
 use crate::cancel::Cancel;
 use crate::envelope::RequestKey;
@@ -44,6 +45,8 @@ pub struct Person {
     pub party: Arc<Party>,
     /// The way to it while the call lasts.
     pub talk: Arc<dyn Talk>,
+    /// Where our pages are, as far as the client's front knows.
+    pub base: Option<Base>,
 }
 
 impl Errand {

@@ -109,7 +109,7 @@ impl Gate {
     }
 
     /// A host of the old era keeps its call open while the human reads, and gives up after a minute.
-    async fn too_long(&self, person: &Person) {
+    pub(super) async fn too_long(&self, person: &Person) {
         match person.party.era {
             Era::Legacy => tokio::time::sleep(self.hold()).await,
             Era::Modern => std::future::pending().await,
@@ -117,7 +117,7 @@ impl Gate {
     }
 
     /// Waits until the question is no longer open, because somebody decided it elsewhere.
-    async fn decided(&self, id: &IntentId) {
+    pub(super) async fn decided(&self, id: &IntentId) {
         let mut changes = self.ledger.changes();
         loop {
             match self.ledger.intent(id).await {
@@ -148,7 +148,7 @@ impl Gate {
     }
 }
 
-fn by_client(typed: Option<String>) -> Approver {
+pub(super) fn by_client(typed: Option<String>) -> Approver {
     Approver {
         name: "the user, at the client".into(),
         surface: Surface::Agent,

@@ -209,7 +209,7 @@ impl Reach {
     ) -> Exchange {
         let (means, asking) = (Arc::clone(&self.means), Asking::Possible);
         let mailbox = Mailbox::new(means, Arc::clone(&party), revision, asking, cancel.clone());
-        let person = Some(Person { party, talk: Arc::clone(&mailbox) as _ });
+        let person = Some(Person { party, talk: Arc::clone(&mailbox) as _, base: None });
         let charge = Charge { line: line.clone(), cancel: cancel.clone(), person };
         Exchange::of_host(work(charge), mailbox, cancel)
     }

@@ -155,9 +155,8 @@ impl Gate {
                 Elicited::Nobody => Way::Nobody(intent),
             },
             (Channel::Elicitation, None) => Way::Nobody(intent),
-            (Channel::Web | Channel::OutOfBand, _) => {
-                Way::Answered(self.wait_elsewhere(intent.id(), errand).await)
-            }
+            (Channel::Web, _) => Way::Answered(self.send_to_page(&intent, errand).await),
+            (Channel::OutOfBand, _) => Way::Answered(self.wait_elsewhere(intent.id(), errand).await),
         }
     }
 

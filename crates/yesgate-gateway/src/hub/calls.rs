@@ -100,7 +100,11 @@ impl Hub {
             cancel: ask.cancel.clone(),
             begun: begun.clone(),
             party: Some((Arc::clone(&ask.party), crossing.log)),
-            person: Some(Person { party: Arc::clone(&ask.party), talk: Arc::clone(&ask.talk) }),
+            person: Some(Person {
+                party: Arc::clone(&ask.party),
+                talk: Arc::clone(&ask.talk),
+                base: ask.base.clone(),
+            }),
         };
         let pass = Pass::Params { params, mirrored: mirrored(ask) };
         let (message, call) = (&ask.message, ask.call.as_deref());

@@ -32,6 +32,7 @@ mod serve_chaos;
 mod serve_door;
 mod serve_end;
 mod serve_outcome;
+mod serve_pages;
 mod serve_reload;
 mod serve_shared;
 mod serve_stdio;
