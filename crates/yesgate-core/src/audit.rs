@@ -11,7 +11,7 @@ use crate::budget::Counted;
 use crate::caller::Caller;
 use crate::class::Class;
 use crate::digest::{CallDigest, DefinitionDigest, Digest, Hasher};
-use crate::id::{BootId, IntentId, KeyId, KeyName, ServerName, ToolName};
+use crate::id::{BootId, GrantId, IntentId, KeyId, KeyName, ServerName, ToolName};
 use crate::mode::Mode;
 
 /// One step, with its time and its question.
@@ -69,6 +69,13 @@ pub enum AuditEvent {
         /// Their words.
         reason: Option<String>,
     },
+    /// Somebody answered in words instead of running it.
+    Responded {
+        /// Who.
+        by: String,
+        /// Their words.
+        text: String,
+    },
     /// The one run was claimed; the call may leave after this row is durable.
     Redeemed {
         /// By which process.
@@ -122,6 +129,49 @@ pub enum AuditEvent {
     /// Something else was typed than had to be.
     WrongText {
         /// Who.
+        by: String,
+    },
+    /// A human changed the arguments of a question, and made this one of it.
+    Edited {
+        /// The question that was asked.
+        from: IntentId,
+        /// The call that it was about.
+        digest: CallDigest,
+    },
+    /// One of several people who must agree said yes.
+    YesCounted {
+        /// Who.
+        by: String,
+        /// How well a human was proven.
+        assurance: Assurance,
+    },
+    /// The yes to it is remembered.
+    Granted {
+        /// As which grant.
+        grant: GrantId,
+        /// For which calls: the same, those of a pattern, or all of the tool.
+        scope: String,
+        /// How often.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        uses: Option<u32>,
+        /// Until when.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        until: Option<Timestamp>,
+        /// What tells whether the stored grant is still this one.
+        fingerprint: Digest,
+        /// By whom.
+        by: String,
+    },
+    /// A remembered yes was the yes to it.
+    GrantUsed {
+        /// Which grant.
+        grant: GrantId,
+    },
+    /// A remembered yes was taken back.
+    GrantRevoked {
+        /// Which grant.
+        grant: GrantId,
+        /// By whom.
         by: String,
     },
     /// A caller's mode was set.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::digest::{Digest, Hasher};
 use crate::id::{ClientId, OrgId, PrincipalId};
 
 /// The three names that every consent is bound to.
@@ -16,4 +17,15 @@ pub struct Caller {
     pub principal: PrincipalId,
     /// The program that calls.
     pub client: ClientId,
+}
+
+impl Caller {
+    /// What names it in one word, and no other caller.
+    pub fn key(&self) -> Digest {
+        let mut hasher = Hasher::new("yesgate/caller/1");
+        for field in [self.org.as_str(), self.principal.as_str(), self.client.as_str()] {
+            hasher.field(field.as_bytes());
+        }
+        hasher.finish()
+    }
 }

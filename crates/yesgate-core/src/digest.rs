@@ -218,6 +218,11 @@ impl Binding {
         CallDigest(hasher.finish())
     }
 
+    /// Whether it is a call of a server's tool, and not the gateway's or an application's own business.
+    pub fn is_tool_call(&self) -> bool {
+        self.method == "tools/call"
+    }
+
     /// Names the first field in which another call differs from this one.
     pub fn difference(&self, other: &Self) -> Option<&'static str> {
         let fields = [

@@ -9,12 +9,12 @@ use crate::class::{Class, ClassSource, Classified};
 use crate::definition::ToolDefinition;
 use crate::digest::{Binding, ServerIdentity};
 use crate::id::{BootId, IntentId};
-use crate::intent::{Approver, Asker, Awaited, Fresh, Ground, Intent, Runner, Surface};
+use crate::intent::{Approver, Asked, Asker, Awaited, Claim, Fresh, Ground, Intent, Runner, Surface};
 use crate::json::CanonicalJson;
 use crate::mode::Mode;
 use crate::render::Sanitized;
 use crate::token::{ConfirmToken, TokenPrefix};
-use crate::verdict::{Channel, ConfirmType, Question, Times};
+use crate::verdict::{Channel, ConfirmType, Question, Quorum, Remember, Times};
 
 /// The n-th second of the test's time.
 pub(crate) fn t(second: i64) -> Timestamp {
@@ -56,6 +56,8 @@ pub(crate) fn question(arguments: &serde_json::Value) -> Question {
         least: Assurance::Relayed,
         typed: None,
         preview: None,
+        quorum: Quorum::ONE,
+        remember: Remember::AnyScope,
         next: serde_json::Map::new(),
         spend: None,
         standing: None,
@@ -94,5 +96,30 @@ pub(crate) fn fresh(seed: u8) -> Fresh {
 }
 
 pub(crate) fn human(assurance: Assurance) -> Approver {
-    Approver { name: "ada at the command line".into(), surface: Surface::Human, assurance, typed: None }
+    Approver {
+        name: "ada at the command line".into(),
+        identity: None,
+        surface: Surface::Human,
+        assurance,
+        typed: None,
+    }
+}
+
+/// What came of asking, in a word.
+pub(crate) fn word(asked: &Asked) -> &'static str {
+    match asked {
+        Asked::Open(_) => "open",
+        Asked::Claimed(_, claim) => claim_word(claim),
+        Asked::Refused(_) => "refused",
+    }
+}
+
+/// What came of claiming, in a word.
+pub(crate) fn claim_word(claim: &Claim) -> &'static str {
+    match claim {
+        Claim::Run(_) => "run",
+        Claim::Replay(_) => "replay",
+        Claim::Wait => "wait",
+        Claim::Refused(_) => "refused",
+    }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Number, Value, json};
 use crate::intent::Intent;
 use crate::policy::OwnNames;
 use crate::token::ConfirmToken;
-use crate::verdict::ConfirmType;
+use crate::verdict::{ConfirmType, Quorum};
 
 /// How often an agent that waits may look.
 const POLL_SECONDS: u64 = 5;
@@ -75,6 +75,9 @@ pub fn held_payload(
     set("confirm_type", json!(question.confirm.as_str()));
     if let Some(preview) = &question.preview {
         set("preview", preview.iter().map(|line| json!(line.as_str())).collect());
+    }
+    if question.quorum > Quorum::ONE {
+        set("quorum", json!({"have": intent.yeses().len(), "need": question.quorum.people()}));
     }
     set("match_code", json!(intent.digest().match_code()));
     set("ok", json!(false));

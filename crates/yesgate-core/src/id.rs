@@ -93,6 +93,10 @@ id_type!(
     /// Names one bearer key. Not a secret: it lets nobody call anything.
     KeyId, "key_"
 );
+id_type!(
+    /// Names one yes that is remembered. Not a secret: it lets nobody call anything.
+    GrantId, "gr_"
+);
 
 /// Declares a name that somebody outside chose: bounded, printable, one line.
 macro_rules! name_type {

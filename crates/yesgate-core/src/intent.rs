@@ -6,6 +6,9 @@
 mod ask;
 mod claim;
 mod count;
+mod edit;
+mod quorum;
+mod remember;
 mod state;
 mod typed;
 
@@ -14,6 +17,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::ask::{Asked, Fresh, Slot, SlotKey};
 pub use self::claim::{Claim, Ground, Runner};
+pub use self::edit::{Edit, Edited};
+pub use self::quorum::CountedYes;
 pub use self::state::{DoneKind, Event, IllegalTransition, State};
 use crate::assurance::Assurance;
 use crate::audit::{AuditEntry, AuditEvent};
@@ -51,6 +56,15 @@ pub struct Intent {
     /// What was spent in its budgets, read in the very transaction that it is changed in.
     #[serde(skip)]
     sums: Sums,
+    /// The yeses so far, where several people must agree.
+    #[serde(default)]
+    yeses: Vec<CountedYes>,
+    /// What the agent had asked, where a human changed it before saying yes.
+    #[serde(default)]
+    edited: Option<Edited>,
+    /// The question that a human made of this one.
+    #[serde(default)]
+    edited_as: Option<IntentId>,
     #[serde(skip)]
     entries: Vec<AuditEntry>,
 }
@@ -90,6 +104,8 @@ pub enum Answer {
     Approve,
     /// No.
     Deny,
+    /// Neither: words for the agent in place of a run.
+    Respond,
 }
 
 /// Where an answer came from.
@@ -119,6 +135,9 @@ pub enum Awaited {
 pub struct Approver {
     /// Who, for people to read.
     pub name: String,
+    /// What tells this person from another, where that is known. Who is nobody in particular is never one of
+    /// several that must agree.
+    pub identity: Option<String>,
     /// Through which surface.
     pub surface: Surface,
     /// How well a human was proven.
@@ -169,6 +188,9 @@ impl Intent {
             voided_for: None,
             wrong_tries: 0,
             sums: Sums::default(),
+            yeses: Vec::new(),
+            edited: None,
+            edited_as: None,
             entries: Vec::new(),
             question,
         };
@@ -223,6 +245,7 @@ impl Intent {
             return Err(self.refusal(Why::AssuranceTooLow { have: by.assurance, need: self.question.least }));
         }
         self.compare_typed(by, now)?;
+        let by = &self.count_yes(by, now)?;
         let counted = self.count(by.surface)?;
         self.advance(
             Event::Approve,
@@ -251,6 +274,22 @@ impl Intent {
         };
         self.advance(Event::Deny, event, now)?;
         self.decision = Some(decision(by, Answer::Deny, reason, now));
+        Ok(())
+    }
+
+    /// Answers the agent in a human's words instead of running it.
+    ///
+    /// # Errors
+    /// When the question is no longer open.
+    pub fn respond(&mut self, by: &Approver, text: String, now: Timestamp) -> Result<(), Refusal> {
+        self.notice_expiry(now);
+        if self.state != State::Pending {
+            self.late_answer(by, Answer::Respond, now);
+            return Err(self.ending());
+        }
+        let event = AuditEvent::Responded { by: by.name.clone(), text: text.clone() };
+        self.advance(Event::Deny, event, now)?;
+        self.decision = Some(decision(by, Answer::Respond, Some(text), now));
         Ok(())
     }
 
@@ -372,6 +411,7 @@ impl Intent {
         let answer = match answer {
             Answer::Approve => "approve",
             Answer::Deny => "deny",
+            Answer::Respond => "respond",
         };
         self.note(AuditEvent::LateAnswer { by: by.name.clone(), answer: answer.into() }, now);
     }
@@ -388,9 +428,12 @@ impl Intent {
             }
             State::Running => Why::ExecutionInProgress,
             State::Unknown => Why::ExecutionUnknown,
-            State::Denied => {
-                Why::Denied { reason: self.decision.as_ref().and_then(|decision| decision.reason.clone()) }
-            }
+            State::Denied => match self.decision.as_ref().map(|decision| (decision.answer, &decision.reason))
+            {
+                Some((Answer::Respond, text)) => Why::Responded { text: text.clone().unwrap_or_default() },
+                Some((Answer::Approve | Answer::Deny, reason)) => Why::Denied { reason: reason.clone() },
+                None => Why::Denied { reason: None },
+            },
             State::Expired => Why::Expired,
             State::Cancelled => Why::Cancelled,
             State::Superseded => Why::Superseded,

@@ -16,12 +16,14 @@ pub mod digest;
 #[cfg(test)]
 mod fixture;
 pub mod form;
+pub mod grant;
 pub mod held;
 pub mod id;
 pub mod intent;
 pub mod json;
 pub mod key;
 pub mod mode;
+pub mod pace;
 pub mod permit;
 pub mod policy;
 pub mod redact;

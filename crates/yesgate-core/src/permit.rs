@@ -37,6 +37,8 @@ pub enum Permit {
     Preview(String),
     /// A human said yes to this intent, and this is its one run.
     Intent(IntentId),
+    /// The same, but the human changed the arguments first: whoever asked has to be told.
+    Edited(IntentId),
 }
 
 impl PermittedCall {

@@ -20,6 +20,7 @@ mod lint;
 mod lookup;
 mod names;
 mod needs;
+mod pattern;
 mod pin;
 mod preview;
 mod profile;
@@ -54,6 +55,7 @@ pub use self::lint::{Lint, LintKind};
 pub use self::lookup::Lookup;
 pub use self::names::OwnNames;
 pub use self::needs::Needs;
+pub use self::pattern::{Pattern, PatternError};
 pub use self::pin::{Known, Pin, Pins, Usage};
 use self::profile::Defaults;
 pub use self::profile::Profile;
@@ -66,6 +68,7 @@ use crate::class::{Class, ClassSource, Classified, Trust};
 use crate::definition::ToolDefinition;
 use crate::id::{BudgetName, ServerName, ToolName};
 use crate::mode::Mode;
+use crate::pace::Pace;
 use crate::refusal::{Why, WireForm};
 use crate::regime::Regime;
 use crate::switch::OperatorSwitch;
@@ -81,6 +84,9 @@ pub struct Policy {
     token_errors: TokenErrors,
     otherwise: Otherwise,
     cover: Cover,
+    /// Whether a yes may be remembered.
+    grants: Grants,
+    pace: Pace,
     /// Where a human may be asked, where the operator says so for all calls.
     channels: Option<Vec<Channel>>,
     /// What the gateway's own tools are called at some servers.
@@ -129,6 +135,13 @@ enum Otherwise {
     Reject,
 }
 
+/// Whether humans may have a yes remembered (X4).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Grants {
+    Allowed,
+    Never,
+}
+
 /// Which tools the two keys cover (K4).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Cover {
@@ -146,6 +159,8 @@ impl Default for Policy {
             token_errors: TokenErrors::Error,
             otherwise: Otherwise::ByClass,
             cover: Cover::NotReadOnly,
+            grants: Grants::Allowed,
+            pace: Pace::default(),
             channels: None,
             names: BTreeMap::new(),
             budgets: BTreeMap::new(),
@@ -239,6 +254,11 @@ impl Policy {
         self.defaults.reflex
     }
 
+    /// How often a caller may ask.
+    pub const fn pace(&self) -> Pace {
+        self.pace
+    }
+
     /// What confirm tokens begin with.
     pub const fn token_prefix(&self) -> &TokenPrefix {
         &self.token_prefix
@@ -304,7 +324,7 @@ struct Match<'p> {
 }
 
 /// The keys of the whole configuration.
-const TOP_KEYS: [&str; 15] = [
+const TOP_KEYS: [&str; 17] = [
     "profile",
     "mode",
     "channel",
@@ -313,6 +333,8 @@ const TOP_KEYS: [&str; 15] = [
     "otherwise",
     "cover",
     "own_tools",
+    "grants",
+    "asking",
     "times",
     "serve",
     "telemetry",
@@ -322,6 +344,7 @@ const TOP_KEYS: [&str; 15] = [
     "rules",
 ];
 const TIME_KEYS: [&str; 7] = ["token", "decide", "run", "hold", "wait", "cool_off", "reflex"];
+const ASKING_KEYS: [&str; 4] = ["breaker", "window", "per_minute", "open"];
 const SERVE_KEYS: [&str; 6] = ["listen", "public_url", "hosts", "origins", "times", "limits"];
 const SERVE_TIME_KEYS: [&str; 7] = ["headers", "body", "idle", "call", "outcome", "session", "drain"];
 const SERVE_LIMIT_KEYS: [&str; 11] = [
@@ -355,7 +378,7 @@ const SERVER_KEYS: [&str; 15] = [
     "era",
     "trusted",
 ];
-const RULE_KEYS: [&str; 19] = [
+const RULE_KEYS: [&str; 20] = [
     "name",
     "tool",
     "when",
@@ -366,6 +389,7 @@ const RULE_KEYS: [&str; 19] = [
     "type",
     "channel",
     "assurance",
+    "quorum",
     "lookup",
     "noop_when",
     "reason",

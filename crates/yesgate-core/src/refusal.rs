@@ -3,6 +3,7 @@
 //!
 //! The texts describe, they do not shout; each says that nothing ran, or that this is unknown.
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::assurance::Assurance;
@@ -10,6 +11,7 @@ use crate::budget::{Exceeded, Over};
 use crate::class::Class;
 use crate::id::{IntentId, ToolName};
 use crate::mode::Mode;
+use crate::pace::Bound;
 use crate::render::Sanitized;
 
 /// A call that does not run, and why.
@@ -79,6 +81,11 @@ pub enum Why {
         /// The human's words.
         reason: Option<String>,
     },
+    /// A human answered in words instead of running it.
+    Responded {
+        /// The human's words.
+        text: String,
+    },
     /// Nobody decided in time, or the yes was not used in time.
     Expired,
     /// A newer question for the same operation took its place.
@@ -116,6 +123,27 @@ pub enum Why {
     TooLargeToReview {
         /// The size of what a human would have to read.
         bytes: usize,
+    },
+    /// The yes cannot be remembered as the human wished.
+    NotRemembered {
+        /// Why.
+        reason: &'static str,
+    },
+    /// A human cannot change this call before saying yes.
+    NotEditable,
+    /// Not all who must agree have said yes.
+    QuorumPending {
+        /// How many have.
+        have: u8,
+        /// How many must.
+        need: u8,
+    },
+    /// The caller has asked too often, or was denied too often.
+    RateLimited {
+        /// Which bound it has reached.
+        bound: Bound,
+        /// Until when; `None`: until one of its open questions is answered.
+        until: Option<Timestamp>,
     },
     /// A human froze the client.
     ClientFrozen {
@@ -208,7 +236,7 @@ impl Why {
             Self::DryRunPreview { .. } => "DRY_RUN_PREVIEW",
             Self::ModeForbids { .. } | Self::ModeRaise { .. } => "mode_forbids",
             Self::PolicyDenied { .. } => "policy_denied",
-            Self::Denied { .. } => "denied",
+            Self::Denied { .. } | Self::Responded { .. } => "denied",
             Self::Expired => "expired",
             Self::Superseded => "superseded",
             Self::Cancelled => "cancelled",
@@ -221,6 +249,9 @@ impl Why {
             Self::PolicyChanged => "policy_denied",
             Self::ContentChanged => "content_changed",
             Self::TooLargeToReview { .. } => "too_large_to_review",
+            Self::NotRemembered { .. } | Self::NotEditable => "policy_denied",
+            Self::QuorumPending { .. } => "quorum_pending",
+            Self::RateLimited { .. } => "rate_limited",
             Self::ClientFrozen { .. } => "client_frozen",
             Self::Stopped { .. } => "policy_denied",
             Self::BudgetExceeded(_) => "budget_exceeded",
@@ -284,6 +315,11 @@ impl Why {
             Self::Denied { reason: None } => {
                 "A human said no. Nothing ran. Do not repeat this call; ask what to do instead.".into()
             }
+            Self::Responded { text } => format!(
+                "A human answered instead of running it: {}. Nothing ran. Go on from these words; do not repeat \
+                 this call.",
+                Sanitized::line(text.trim_end_matches('.'))
+            ),
             Self::Expired => {
                 "Nobody decided in time, or the yes was not used in time. Nothing ran. Call the \
                  tool again to ask again."
@@ -330,6 +366,33 @@ impl Why {
                 "The call is too large for a human to read ({bytes} bytes as shown). Nothing ran. Split it \
                  into smaller calls."
             ),
+            Self::NotRemembered { reason } => format!(
+                "This yes cannot be remembered: {reason}. Nothing ran, and the question stays open. Say yes to this \
+                 one call, or remember less."
+            ),
+            Self::NotEditable => "A call cannot be changed where the yes is bound to a preview, to a text that is typed, \
+                 or to several people. Nothing ran, and the question stays open. Deny it with the reason, and let the \
+                 agent ask again."
+                .into(),
+            Self::QuorumPending { have, need } => format!(
+                "This call needs the yes of {need} different people, not counting whoever it is made for; {have} have \
+                 said yes. Nothing ran, and the question stays open. Wait; read how it stands with yesgate_status."
+            ),
+            Self::RateLimited { bound: Bound::Denials, until } => format!(
+                "Humans have said no to several calls of this client, so it asks nothing more{}. Nothing ran. Stop, \
+                 and ask the user what they want.",
+                until_when(*until)
+            ),
+            Self::RateLimited { bound: Bound::PerMinute, until } => format!(
+                "This client has asked too many questions in a minute, so it asks nothing more{}. Nothing ran. Stop, \
+                 and ask the user what they want.",
+                until_when(*until)
+            ),
+            Self::RateLimited { bound: Bound::Open, .. } => {
+                "Too many questions of this client wait for an answer. \
+                 Nothing ran. Wait until a human has answered them, or take some back with yesgate_reject."
+                    .into()
+            }
             Self::ClientFrozen { reason } => format!(
                 "A human has frozen this client: {reason}. Nothing ran, and nothing will until they thaw it with \
                  `yesgate thaw`. Stop, and tell the user."
@@ -361,6 +424,7 @@ impl Why {
             | Self::ModeRaise { .. }
             | Self::PolicyDenied { .. }
             | Self::Denied { .. }
+            | Self::Responded { .. }
             | Self::Expired
             | Self::Cancelled
             | Self::AlreadyDecided { .. }
@@ -372,6 +436,10 @@ impl Why {
             | Self::PolicyChanged
             | Self::ContentChanged
             | Self::TooLargeToReview { .. }
+            | Self::NotRemembered { .. }
+            | Self::NotEditable
+            | Self::QuorumPending { .. }
+            | Self::RateLimited { .. }
             | Self::ClientFrozen { .. }
             | Self::Stopped { .. }
             | Self::ConsentUnavailable { .. } => WireForm::ToolError,
@@ -414,6 +482,17 @@ impl Why {
                 details.insert("currency".into(), json!(currency));
                 details.insert("frees_at".into(), json!(frees_at));
             }
+            Self::QuorumPending { have, need } => {
+                details.insert("have".into(), (*have).into());
+                details.insert("need".into(), (*need).into());
+            }
+            Self::RateLimited { bound, until } => {
+                details.insert("bound".into(), bound.as_str().into());
+                details.insert("until".into(), until.map(|until| until.to_string()).into());
+            }
+            Self::Responded { text } => {
+                details.insert("response".into(), Sanitized::line(text).to_string().into());
+            }
             Self::Denied { reason: Some(reason) } => {
                 details.insert("reason".into(), Sanitized::line(reason).to_string().into());
             }
@@ -433,6 +512,8 @@ impl Why {
             | Self::PolicyChanged
             | Self::ContentChanged
             | Self::TooLargeToReview { .. }
+            | Self::NotRemembered { .. }
+            | Self::NotEditable
             | Self::ClientFrozen { .. }
             | Self::Stopped { .. }
             | Self::ConsentUnavailable { .. } => {}
@@ -459,6 +540,10 @@ fn exceeded_message(exceeded: &Exceeded) -> String {
         (Over::Reject, None) => "Waiting does not help; a smaller amount does.".to_owned(),
     };
     format!("This call costs {}, and {}. Nothing ran. {next}", exceeded.amount, exceeded.left_of())
+}
+
+fn until_when(until: Option<Timestamp>) -> String {
+    until.map(|until| format!(" until {until:.0}")).unwrap_or_default()
 }
 
 /// K1: the exact words, with the AND that keeps an agent from trying one key alone for ever.

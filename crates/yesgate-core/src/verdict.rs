@@ -1,6 +1,7 @@
 //! What the judgement says of one call.
 
 use std::fmt;
+use std::num::NonZeroU8;
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
@@ -96,6 +97,12 @@ pub struct Question {
     /// What the preview said, line by line; the yes is bound to it.
     #[serde(default)]
     pub preview: Option<Vec<Sanitized>>,
+    /// How many different people must say yes.
+    #[serde(default)]
+    pub quorum: Quorum,
+    /// How far a human may have a yes to it remembered.
+    #[serde(default)]
+    pub remember: Remember,
     /// Next steps that the rule declares for refusals.
     pub next: serde_json::Map<String, serde_json::Value>,
     /// What it costs, where the rule says how to read that.
@@ -143,6 +150,45 @@ impl fmt::Display for ConfirmType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
+}
+
+/// How many different people must say yes (X6).
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Quorum(NonZeroU8);
+
+impl Quorum {
+    /// Anybody's yes will do.
+    pub const ONE: Self = Self(NonZeroU8::MIN);
+
+    /// So many people; `None`: nobody is no quorum.
+    pub fn new(people: u8) -> Option<Self> {
+        NonZeroU8::new(people).map(Self)
+    }
+
+    /// How many people.
+    pub const fn people(self) -> u8 {
+        self.0.get()
+    }
+}
+
+impl Default for Quorum {
+    fn default() -> Self {
+        Self::ONE
+    }
+}
+
+/// How far a yes may be remembered (X4).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Remember {
+    /// Not at all: every call is asked about.
+    #[default]
+    Never,
+    /// For the same call with the same preview.
+    ExactCall,
+    /// As far as the human says.
+    AnyScope,
 }
 
 /// Where the human is asked. The command line is open to every question besides.

@@ -28,7 +28,7 @@ use yesgate_core::policy::OwnNames;
 use yesgate_core::refusal::{Refusal, Why};
 use yesgate_core::render::{Sanitized, render_value};
 use yesgate_core::token::{ConfirmToken, TokenPrefix};
-use yesgate_core::verdict::{Channel, ConfirmType, Question, Times};
+use yesgate_core::verdict::{Channel, ConfirmType, Question, Quorum, Remember, Times};
 use yesgate_ledger::{Ledger, LedgerError};
 
 /// What tells these operations from calls of tools.
@@ -336,6 +336,8 @@ impl CustomOperation {
             least: self.least,
             typed: None,
             preview: None,
+            quorum: Quorum::ONE,
+            remember: Remember::Never,
             next: Map::new(),
             spend: None,
             standing: None,

@@ -4,10 +4,12 @@
 //! question, or by redeeming an intent whose redemption is durable.
 
 mod asking;
+mod edited;
 mod judging;
 pub(crate) mod modes;
 mod preview;
 mod refusing;
+mod remembered;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

@@ -96,7 +96,8 @@ impl Gate {
             Permit::Class(Class::SafeWrite | Class::Dangerous)
             | Permit::Rule(_)
             | Permit::Preview(_)
-            | Permit::Intent(_) => return Err(NoState),
+            | Permit::Intent(_)
+            | Permit::Edited(_) => return Err(NoState),
         }
         let form = Form::Canonical { meta: own_meta(way), mirrored: way.mirrored(&permitted.call().binding) };
         match way.execute(permitted, form, &Hearing::deaf(), &Cancel::new()).await {

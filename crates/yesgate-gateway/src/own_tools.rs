@@ -13,6 +13,7 @@ use yesgate_core::json::{Limits, parse_lenient};
 use yesgate_core::mode::Mode;
 use yesgate_core::policy::{OwnNames, Policy};
 use yesgate_core::refusal::Why;
+use yesgate_core::verdict::Quorum;
 
 use crate::errand::Errand;
 use crate::gate::Gate;
@@ -231,7 +232,14 @@ impl Gate {
         set("summary", intent.question().summary.as_str().into());
         set("match_code", intent.digest().match_code().into());
         match intent.state() {
-            State::Pending => set("expires_at", intent.decide_by().to_string().into()),
+            State::Pending => {
+                let need = intent.question().quorum;
+                if need > Quorum::ONE {
+                    set("status", "quorum_pending".into());
+                    set("quorum", json!({"have": intent.yeses().len(), "need": need.people()}));
+                }
+                set("expires_at", intent.decide_by().to_string().into());
+            }
             State::Done(done) => set("outcome", done.as_str().into()),
             State::Resolved { ran } => set("ran", ran.into()),
             State::Unknown
@@ -243,6 +251,10 @@ impl Gate {
             State::Approved | State::Running => {
                 set("message", "A human said yes; the call is about to run or runs now.".into());
             }
+        }
+        if intent.edited().is_some() {
+            set("edited", true.into());
+            set("arguments", intent.question().binding.arguments.to_value());
         }
         if let Some(decision) = intent.decision() {
             set("assurance", decision.assurance.as_str().into());
@@ -264,5 +276,11 @@ impl Gate {
 }
 
 fn relayed(name: &str, typed: Option<String>) -> Approver {
-    Approver { name: name.into(), surface: Surface::Agent, assurance: Assurance::Relayed, typed }
+    Approver {
+        name: name.into(),
+        identity: None,
+        surface: Surface::Agent,
+        assurance: Assurance::Relayed,
+        typed,
+    }
 }

@@ -150,7 +150,7 @@ impl Gate {
             let its_end = self.time_left(&intent).map_or(deadline, |left| now + left);
             tokio::select! {
                 () = cancel.fired() => {
-                    self.withdraw(id).await;
+                    self.withdraw(intent.id()).await;
                     return Some(Reply::Silent);
                 }
                 // Whatever it was, the question is looked at again.
@@ -159,11 +159,19 @@ impl Gate {
         }
     }
 
-    /// The intent as it is now: one whose time is over has expired, whether somebody noticed or not.
+    /// The intent as it is now: one whose time is over has expired, whether somebody noticed or not, and one that a
+    /// human changed is what they made of it.
     pub(crate) async fn present(&self, id: &IntentId) -> Result<Option<Intent>, LedgerError> {
-        match self.ledger.intent(id).await? {
+        let found = match self.ledger.intent(id).await? {
+            Some(intent) => match intent.edited_as() {
+                Some(changed) => self.ledger.intent(changed).await?,
+                None => Some(intent),
+            },
+            None => None,
+        };
+        match found {
             Some(intent) if self.time_left(&intent) == Some(Duration::ZERO) => {
-                let noticed = self.ledger.update(id, |intent, now| {
+                let noticed = self.ledger.update(intent.id(), |intent, now| {
                     intent.notice_expiry(now);
                     intent.clone()
                 });

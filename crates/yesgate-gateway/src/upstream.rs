@@ -218,7 +218,9 @@ impl Upstream {
             Form::AsItCame { line, id } => return self.relay(&permitted, line, &id),
             Form::Params { params, mirrored } => match permitted.permit() {
                 Permit::Class(_) | Permit::Rule(_) => (params, mirrored),
-                Permit::Intent(_) | Permit::Preview(_) => return Execution::NotSent(NotSent::StoredOnly),
+                Permit::Intent(_) | Permit::Edited(_) | Permit::Preview(_) => {
+                    return Execution::NotSent(NotSent::StoredOnly);
+                }
             },
             Form::Canonical { meta, mirrored } => (canonical(&permitted, meta), mirrored),
         };
@@ -226,7 +228,7 @@ impl Upstream {
         let call = Outgoing { method: "tools/call", params: &params, name, mirrored: &mirrored };
         // What a human approved is continued here; what passed is continued by the client itself, if it can.
         match permitted.permit() {
-            Permit::Intent(_) => self.hear_out(call, hearing, cancel).await,
+            Permit::Intent(_) | Permit::Edited(_) => self.hear_out(call, hearing, cancel).await,
             Permit::Class(_) | Permit::Rule(_) | Permit::Preview(_) => {
                 self.carry(call, hearing, cancel).await
             }
@@ -332,9 +334,8 @@ impl Upstream {
                 Err(PassError::Down(Down)) => Execution::NotSent(NotSent::Down),
             },
             // What a human approved leaves only in the form the human approved.
-            (Permit::Intent(_) | Permit::Preview(_), Wire::Pipe(_)) | (_, Wire::Web(_)) => {
-                Execution::NotSent(NotSent::StoredOnly)
-            }
+            (Permit::Intent(_) | Permit::Edited(_) | Permit::Preview(_), Wire::Pipe(_))
+            | (_, Wire::Web(_)) => Execution::NotSent(NotSent::StoredOnly),
         }
     }
 

@@ -7,10 +7,13 @@ use jiff::Timestamp;
 use tokio::sync::oneshot;
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::budget::{Sums, Window};
+use yesgate_core::caller::Caller;
 use yesgate_core::digest::ServerIdentity;
+use yesgate_core::grant::{Grant, GrantRecord};
 use yesgate_core::id::{BootId, IntentId, ServerName};
 use yesgate_core::intent::{Intent, SlotKey};
 use yesgate_core::key::{BearerKeyHash, KeyRecord};
+use yesgate_core::pace::{Pace, Recent};
 use yesgate_core::policy::Pins;
 use yesgate_core::token::ConfirmTokenHash;
 
@@ -27,6 +30,8 @@ pub(crate) enum Target {
     Token(ConfirmTokenHash),
     /// Those that still matter to one caller's operation, and what was spent in some windows.
     Slot(SlotKey, Vec<Window>),
+    /// The same, and what the caller has asked lately.
+    Asking(SlotKey, Caller, Pace, Vec<Window>),
     /// Some of those whose clock ran out.
     Due,
     /// All that are open, or have a yes that has not run.
@@ -37,6 +42,8 @@ pub(crate) enum Target {
     Server(ServerName, ServerIdentity),
     /// No intent, but all bearer keys.
     Keys,
+    /// No intent, but all remembered yeses.
+    Grants,
 }
 
 /// What was loaded for a change; what its target does not name is empty.
@@ -50,6 +57,10 @@ pub(crate) struct Found {
     pub(crate) keys: Vec<KeyRecord>,
     /// What was spent in the windows that were named.
     pub(crate) sums: Sums,
+    /// What the caller has asked lately.
+    pub(crate) recent: Recent,
+    /// The remembered yeses: of a slot, of a server, or all.
+    pub(crate) grants: Vec<GrantRecord>,
 }
 
 /// How many intents one change of many takes at most, so that others get their turn.
@@ -71,6 +82,8 @@ pub(crate) struct Effects {
 pub(crate) enum Write {
     /// A new bearer key. Its audit row comes with the same change.
     Key(KeyRecord, BearerKeyHash),
+    /// A yes to be remembered. Its audit row comes with the question that it is made from.
+    Grant(Box<Grant>),
     /// A sealed secret, in place of an earlier one of that name.
     Keep {
         /// What it is kept under.

@@ -10,8 +10,9 @@ use yesgate_core::budget::Window;
 use yesgate_core::clock::Clock;
 use yesgate_core::digest::ServerIdentity;
 use yesgate_core::id::{BootId, IntentId, ServerName, ToolName};
-use yesgate_core::intent::{Intent, Slot, SlotKey};
+use yesgate_core::intent::{Edit, Intent, Slot, SlotKey};
 use yesgate_core::policy::{Pin, Pins};
+use yesgate_core::refusal::Refusal;
 use yesgate_core::token::ConfirmTokenHash;
 
 use crate::change::{ClosureChange, Effects, Found, Target};
@@ -142,11 +143,21 @@ impl Ledger {
         F: FnOnce(&mut Slot, Timestamp) -> T + Send + 'static,
     {
         self.change(Target::Slot(key, windows), move |found, now| {
-            let mut slot = Slot::new(found.intents).with_sums(found.sums);
+            let mut slot = Slot::new(found.intents).with_sums(found.sums).with_grants(found.grants);
             let returned = closure(&mut slot, now);
             (returned, Effects { intents: slot.into_intents(), ..Effects::default() })
         })
         .await
+    }
+
+    /// Puts a changed question in the place of an open one and says yes to it, in one step.
+    ///
+    /// # Errors
+    /// When it is not durable.
+    pub async fn edit(&self, edit: Edit) -> Result<Result<(), Refusal>, LedgerError> {
+        let key = SlotKey::of(&edit.question.binding);
+        let windows = edit.question.windows();
+        self.update_slot_with(key, windows, move |slot, now| slot.edit(edit, now)).await
     }
 
     /// Writes down something that changes no intent, such as a refusal.

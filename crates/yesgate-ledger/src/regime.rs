@@ -87,15 +87,13 @@ impl Ledger {
         self.store().callers().await
     }
 
-    /// Ends a freeze. Says whether there was one.
+    /// Ends a freeze, and lets a caller ask again that was denied too often. Says whether it was frozen.
     ///
     /// # Errors
     /// When it is not durable.
     pub async fn thaw(&self, caller: &Caller, by: &str) -> Result<bool, LedgerError> {
         let was = self.regimes().await?.of(caller).frozen.is_some();
-        if was {
-            self.record(AuditEvent::Thawed { caller: caller.clone(), by: by.to_owned() }).await?;
-        }
+        self.record(AuditEvent::Thawed { caller: caller.clone(), by: by.to_owned() }).await?;
         Ok(was)
     }
 

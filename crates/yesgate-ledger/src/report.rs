@@ -4,7 +4,7 @@ use std::fmt;
 
 use yesgate_core::audit::AuditEntry;
 use yesgate_core::digest::Digest;
-use yesgate_core::id::{IntentId, KeyId, ServerName, ToolName};
+use yesgate_core::id::{GrantId, IntentId, KeyId, ServerName, ToolName};
 
 use crate::error::LedgerError;
 
@@ -128,6 +128,11 @@ pub enum Fault {
         /// The key.
         id: KeyId,
     },
+    /// A remembered yes is not the one that was written down, or was used otherwise.
+    GrantDiffers {
+        /// The grant.
+        id: GrantId,
+    },
     /// What humans set for callers is not what was written down.
     RegimeDiffers,
 }
@@ -168,6 +173,9 @@ impl fmt::Display for Fault {
             }
             Self::SpendDiffers { id } => {
                 write!(f, "what counts in budgets for `{id}` is not what the audit trail says")
+            }
+            Self::GrantDiffers { id } => {
+                write!(f, "the remembered yes `{id}` is not the one in the audit trail")
             }
             Self::KeyDiffers { id } => write!(f, "the key `{id}` is not the one in the audit trail"),
         }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::digest::{DefinitionDigest, ServerIdentity};
+use yesgate_core::grant::{Grant, GrantRecord, Standing};
 use yesgate_core::id::{BootId, IntentId, ServerName, ToolName};
 use yesgate_core::intent::{Ground, Intent};
 use yesgate_core::policy::{Known, Pins, Usage};
@@ -49,6 +50,7 @@ impl Ledger {
     ) -> Result<Sighted, LedgerError> {
         let look = Look {
             server: server.clone(),
+            identity: *identity,
             tools: tools.into_iter().collect(),
             boots: self.store().boots().cloned(),
             own: self.boot().clone(),
@@ -60,6 +62,7 @@ impl Ledger {
 /// One look at a server.
 struct Look {
     server: ServerName,
+    identity: ServerIdentity,
     tools: BTreeMap<ToolName, DefinitionDigest>,
     boots: Option<Boots>,
     own: BootId,
@@ -67,9 +70,9 @@ struct Look {
 
 impl Look {
     fn take(self, found: Found, now: Timestamp) -> (Sighted, Effects) {
-        let Found { mut intents, pins, .. } = found;
+        let Found { mut intents, pins, grants, .. } = found;
         let mut sighted = Sighted::default();
-        let events = match pins.usage() {
+        let mut events = match pins.usage() {
             Usage::Unused if !self.tools.is_empty() => self.first_use(&pins, &mut sighted),
             Usage::Unused | Usage::InUse => Vec::new(),
         };
@@ -90,7 +93,21 @@ impl Look {
                 sighted.voided.push(intent.id().clone());
             }
         }
+        events.extend(grants.into_iter().filter(|record| self.ends(record, now)).map(|record| {
+            AuditEvent::GrantRevoked {
+                grant: record.grant.id,
+                by: "the tool's definition changed".to_owned(),
+            }
+        }));
         (sighted, Effects { intents, events, ..Effects::default() })
+    }
+
+    /// Whether a remembered yes is over, because its tool is defined differently now. A tool that is gone may come
+    /// back as it was.
+    fn ends(&self, record: &GrantRecord, now: Timestamp) -> bool {
+        let Grant { identity, tool, definition, .. } = &record.grant;
+        let is_defined_otherwise = self.tools.get(tool).is_some_and(|now| now != definition);
+        is_defined_otherwise && *identity == self.identity && record.standing(now) == Standing::Live
     }
 
     /// Pins what nobody has pinned.

@@ -7,7 +7,9 @@ mod budgets;
 mod connection;
 mod fault;
 mod file;
+mod grants;
 mod keys;
+mod pace;
 mod queries;
 mod regime;
 mod rows;
@@ -29,8 +31,9 @@ use yesgate_core::budget::{Sums, Window};
 use yesgate_core::caller::Caller;
 use yesgate_core::clock::Clock;
 use yesgate_core::digest::{CallDigest, ServerIdentity};
+use yesgate_core::grant::GrantRecord;
 use yesgate_core::id::{BootId, BudgetName, IntentId, ServerName};
-use yesgate_core::intent::Intent;
+use yesgate_core::intent::{Intent, SlotKey};
 use yesgate_core::key::{BearerKeyHash, KeyRecord};
 use yesgate_core::policy::Pins;
 use yesgate_core::regime::Regimes;
@@ -164,6 +167,14 @@ impl Sqlite {
 
     pub(crate) async fn regimes(&self) -> Result<Regimes, LedgerError> {
         self.read(regime::all).await
+    }
+
+    pub(crate) async fn grants(&self) -> Result<Vec<GrantRecord>, LedgerError> {
+        self.read(grants::all).await
+    }
+
+    pub(crate) async fn grants_for(&self, slot: SlotKey) -> Result<Vec<GrantRecord>, LedgerError> {
+        self.read(move |connection| grants::of_slot(connection, slot)).await
     }
 
     pub(crate) async fn callers(&self) -> Result<Vec<Caller>, LedgerError> {

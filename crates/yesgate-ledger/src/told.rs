@@ -16,6 +16,8 @@ pub(crate) struct Told {
     state: State,
     digest: CallDigest,
     yes: Option<Yes>,
+    /// The yeses that were counted, where several people must agree.
+    yeses: Vec<Yes>,
     boot: Option<BootId>,
     counted: Option<Counted>,
 }
@@ -38,10 +40,13 @@ impl Told {
             .decision()
             .filter(|decision| decision.answer == Answer::Approve && keeps_yes(intent.state()))
             .map(|decision| Yes { by: decision.by.clone(), assurance: decision.assurance });
+        let yeses = intent.yeses().iter();
+        let yeses = yeses.map(|yes| Yes { by: yes.by.clone(), assurance: yes.assurance }).collect();
         Self {
             state: intent.state(),
             digest: intent.digest(),
             yes,
+            yeses,
             boot: intent.boot().cloned(),
             counted: intent.counted(),
         }
@@ -68,10 +73,14 @@ impl Told {
                 told.yes = Some(Yes { by: by.clone(), assurance: *assurance });
                 told.counted.clone_from(counted);
             }
+            AuditEvent::YesCounted { by, assurance } => {
+                told.yeses.push(Yes { by: by.clone(), assurance: *assurance });
+            }
             AuditEvent::Redeemed { boot } => told.boot = Some(boot.clone()),
             AuditEvent::Opened { .. }
             | AuditEvent::TokenIssued
             | AuditEvent::Denied { .. }
+            | AuditEvent::Responded { .. }
             | AuditEvent::Finished { .. }
             | AuditEvent::Lost { .. }
             | AuditEvent::Resolved { .. }
@@ -83,6 +92,10 @@ impl Told {
             | AuditEvent::HandedOver
             | AuditEvent::LateAnswer { .. }
             | AuditEvent::WrongText { .. }
+            | AuditEvent::Edited { .. }
+            | AuditEvent::Granted { .. }
+            | AuditEvent::GrantUsed { .. }
+            | AuditEvent::GrantRevoked { .. }
             | AuditEvent::ModeSet { .. }
             | AuditEvent::Frozen { .. }
             | AuditEvent::Thawed { .. }
@@ -107,7 +120,8 @@ impl Told {
 /// The first row of an intent can only open it.
 fn opened(event: &AuditEvent) -> Result<Told, Impossible> {
     if let AuditEvent::Opened { digest, .. } = event {
-        Ok(Told { state: State::Pending, digest: *digest, yes: None, boot: None, counted: None })
+        let yeses = Vec::new();
+        Ok(Told { state: State::Pending, digest: *digest, yes: None, yeses, boot: None, counted: None })
     } else {
         Err(Impossible)
     }
@@ -117,7 +131,7 @@ fn opened(event: &AuditEvent) -> Result<Told, Impossible> {
 fn step(event: &AuditEvent) -> Result<Option<Event>, Impossible> {
     match event {
         AuditEvent::Approved { .. } => Ok(Some(Event::Approve)),
-        AuditEvent::Denied { .. } => Ok(Some(Event::Deny)),
+        AuditEvent::Denied { .. } | AuditEvent::Responded { .. } => Ok(Some(Event::Deny)),
         AuditEvent::Redeemed { .. } => Ok(Some(Event::Redeem)),
         AuditEvent::Finished { outcome } => [DoneKind::Ok, DoneKind::ToolError, DoneKind::NotSent]
             .into_iter()
@@ -134,9 +148,14 @@ fn step(event: &AuditEvent) -> Result<Option<Event>, Impossible> {
         | AuditEvent::CallerLeft
         | AuditEvent::HandedOver
         | AuditEvent::LateAnswer { .. }
-        | AuditEvent::WrongText { .. } => Ok(None),
+        | AuditEvent::WrongText { .. }
+        | AuditEvent::Edited { .. }
+        | AuditEvent::YesCounted { .. }
+        | AuditEvent::Granted { .. }
+        | AuditEvent::GrantUsed { .. } => Ok(None),
         // These belong to no intent, or only to its beginning.
         AuditEvent::Opened { .. }
+        | AuditEvent::GrantRevoked { .. }
         | AuditEvent::Refused { .. }
         | AuditEvent::ModeSet { .. }
         | AuditEvent::Frozen { .. }

@@ -43,11 +43,16 @@ pub(crate) enum Command {
     Approve(ApproveArgs),
     /// Say no to one question
     Deny(DenyArgs),
+    /// Answer the agent in your own words instead of running the call
+    Respond(RespondArgs),
     /// Settle a call whose answer was lost: did it run?
     Resolve(ResolveArgs),
+    /// List and revoke the yeses that are remembered
+    #[command(subcommand)]
+    Grants(GrantsCommand),
     /// Let nothing of one client run, reads included, and withdraw all it has asked
     Freeze(FreezeArgs),
-    /// End the freeze of a client
+    /// End the freeze of a client, and let it ask again after too many noes
     Thaw(ThawArgs),
     /// Stop everything: no call of anybody runs, reads included, and all open questions are withdrawn
     Panic(PanicArgs),
@@ -131,6 +136,58 @@ pub(crate) struct ApproveArgs {
     /// What must be typed, where something must be
     #[arg(long, value_name = "TEXT")]
     pub(crate) typed: Option<String>,
+    /// Change the arguments first: to those in FILE, or on stdin with `-`, or in $EDITOR where no file is named
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", conflicts_with = "remember")]
+    pub(crate) edit: Option<String>,
+    #[command(flatten)]
+    pub(crate) remember: RememberArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(group(clap::ArgGroup::new("limit").args(["uses", "lasting", "until"]).multiple(true)))]
+pub(crate) struct RememberArgs {
+    /// Say yes to later calls like this one, too: to the same one, to those of a pattern, or to all of the tool
+    #[arg(long, value_name = "SCOPE", requires = "limit")]
+    pub(crate) remember: Option<RememberedScope>,
+    /// With `--remember pattern`: a CEL condition over `args`, such as `args.path.startsWith("/tmp/")`
+    #[arg(long, value_name = "CONDITION", requires = "remember")]
+    pub(crate) pattern: Option<String>,
+    /// Remember it for so many more calls
+    #[arg(long, value_name = "N", requires = "remember")]
+    pub(crate) uses: Option<u32>,
+    /// Remember it for so long: 30m, 8h, 2d
+    #[arg(long = "for", value_name = "TIME", requires = "remember")]
+    pub(crate) lasting: Option<String>,
+    /// Remember it until a day, or a moment, in UTC
+    #[arg(long, value_name = "DATE", requires = "remember")]
+    pub(crate) until: Option<String>,
+}
+
+/// How far a yes is remembered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, clap::ValueEnum)]
+pub(crate) enum RememberedScope {
+    /// The very same call again
+    Exact,
+    /// Calls whose arguments `--pattern` holds for
+    Pattern,
+    /// Every call of the tool by this client
+    Tool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GrantsCommand {
+    /// List the yeses that are remembered, and how much is left of each
+    List,
+    /// Show one, whole
+    Show(GrantArgs),
+    /// Take one back; it counts no more from the next call on
+    Revoke(GrantArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GrantArgs {
+    /// The remembered yes: its id, or the first letters of it
+    pub(crate) id: String,
 }
 
 #[derive(Args, Debug)]
@@ -143,6 +200,14 @@ pub(crate) struct DenyArgs {
     /// Also freeze the client that asked: nothing of it runs until `yesgate thaw`
     #[arg(long)]
     pub(crate) suspicious: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RespondArgs {
+    /// The question: its id, or the first letters of it
+    pub(crate) id: String,
+    /// What the agent is told
+    pub(crate) text: String,
 }
 
 #[derive(Args, Debug)]

@@ -7,6 +7,8 @@ mod budgets;
 mod connect;
 mod demo;
 mod doctor;
+mod edit;
+mod grants;
 mod help;
 mod keys;
 mod policy;
@@ -57,7 +59,9 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
         Command::Show(args) => questions::show(&load()?, &args.id, cli.json).await,
         Command::Approve(args) => approve::approve(&load()?, &args, cli.json).await,
         Command::Deny(args) => approve::deny(&load()?, &args, cli.json).await,
+        Command::Respond(args) => approve::respond(&load()?, &args, cli.json).await,
         Command::Resolve(args) => approve::resolve(&load()?, &args, cli.json).await,
+        Command::Grants(command) => grants::run(&load()?, &command, cli.json).await,
         Command::Freeze(args) => regime::freeze(&load()?, &args, cli.json).await,
         Command::Thaw(args) => regime::thaw(&load()?, &args, cli.json).await,
         Command::Panic(args) => regime::panic(&load()?, &args, cli.json).await,

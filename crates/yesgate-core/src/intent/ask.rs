@@ -7,9 +7,12 @@ use super::{Asker, Awaited, Claim, Event, Ground, Intent, Runner, State};
 use crate::assurance::Assurance;
 use crate::audit::AuditEvent;
 use crate::budget::Sums;
+use crate::caller::Caller;
 use crate::digest::{Binding, Digest, Hasher};
-use crate::id::IntentId;
-use crate::refusal::Refusal;
+use crate::grant::{Grant, GrantRecord};
+use crate::id::{IntentId, ServerName, ToolName};
+use crate::pace::{Pace, Recent};
+use crate::refusal::{Refusal, Why};
 use crate::token::ConfirmTokenHash;
 use crate::verdict::{Question, Standing};
 
@@ -21,14 +24,19 @@ pub struct SlotKey(pub Digest);
 impl SlotKey {
     /// The slot of a call.
     pub fn of(binding: &Binding) -> Self {
+        Self::of_call(&binding.caller, &binding.server, binding.method.as_ref(), &binding.tool)
+    }
+
+    /// The slot of all calls of one tool by one caller.
+    pub fn of_call(caller: &Caller, server: &ServerName, method: &str, tool: &ToolName) -> Self {
         let mut hasher = Hasher::new("yesgate/slot/1");
         for field in [
-            binding.caller.org.as_str(),
-            binding.caller.principal.as_str(),
-            binding.caller.client.as_str(),
-            binding.server.as_str(),
-            binding.method.as_ref(),
-            binding.tool.as_str(),
+            caller.org.as_str(),
+            caller.principal.as_str(),
+            caller.client.as_str(),
+            server.as_str(),
+            method,
+            tool.as_str(),
         ] {
             hasher.field(field.as_bytes());
         }
@@ -37,11 +45,13 @@ impl SlotKey {
 }
 
 /// The questions of one caller about one operation that still matter: open ones, results nobody
-/// has fetched, and fresh noes.
+/// has fetched, and fresh noes; and the yeses about it that are remembered.
 #[derive(Debug, Default)]
 pub struct Slot {
     intents: Vec<Intent>,
     sums: Sums,
+    grants: Vec<GrantRecord>,
+    pace: Option<(Pace, Recent)>,
 }
 
 /// What was drawn for a question that may be opened.
@@ -70,7 +80,7 @@ pub enum Asked {
 impl Slot {
     /// Takes the intents that the ledger holds for one slot.
     pub const fn new(intents: Vec<Intent>) -> Self {
-        Self { intents, sums: Sums::new(Vec::new()) }
+        Self { intents, sums: Sums::new(Vec::new()), grants: Vec::new(), pace: None }
     }
 
     /// Adds what was spent in the budgets of the call that will be asked about.
@@ -79,9 +89,33 @@ impl Slot {
         Self { sums, ..self }
     }
 
+    /// Adds the remembered yeses that the ledger holds for it.
+    #[must_use]
+    pub fn with_grants(mut self, grants: Vec<GrantRecord>) -> Self {
+        self.grants = grants;
+        self
+    }
+
+    /// Bounds how often the caller may ask.
+    #[must_use]
+    pub const fn at_pace(mut self, pace: Pace, recent: Recent) -> Self {
+        self.pace = Some((pace, recent));
+        self
+    }
+
+    /// Asks a human whatever is remembered.
+    pub fn forget_grants(&mut self) {
+        self.grants.clear();
+    }
+
     /// Gives them back, changed and new ones included.
     pub fn into_intents(self) -> Vec<Intent> {
         self.intents
+    }
+
+    /// What was spent in the budgets of the call that is asked about.
+    pub(super) const fn sums(&self) -> &Sums {
+        &self.sums
     }
 
     /// The intents of the slot.
@@ -94,6 +128,11 @@ impl Slot {
         &mut self.intents
     }
 
+    /// Adds a question.
+    pub(super) fn push(&mut self, intent: Intent) {
+        self.intents.push(intent);
+    }
+
     /// Asks about a call.
     ///
     /// H5: the same call again is the same intent with a fresh token; another call supersedes.
@@ -103,16 +142,26 @@ impl Slot {
             intent.notice_expiry(now);
         }
         let digest = question.binding.digest();
-        let standing = question.standing;
+        let standing = match question.standing {
+            Some(Standing::TwoKeys) => Yes::TwoKeys,
+            Some(Standing::Rule) => Yes::OfRule,
+            None => self.granted(&question, now).map_or(Yes::None, |grant| Yes::Granted(Box::new(grant))),
+        };
         if let Some(same) =
-            self.intents.iter_mut().filter(|intent| intent.digest == digest).max_by_key(weight(now))
+            self.intents.iter_mut().filter(|intent| intent.answers(digest)).max_by_key(weight(now))
             && same.stands_under(&question, now)
-            && let Some(asked) = ask_again(same, &fresh, standing, runner, now)
+            && let Some(asked) = ask_again(same, &fresh, &standing, runner, now)
         {
             return asked;
         }
-        if standing == Some(Standing::Rule) {
-            return self.run_by_rule(question, fresh, runner, now);
+        match standing {
+            Yes::None => {
+                if let Some(why) = self.too_much(now) {
+                    return Asked::Refused(Box::new(why.into()));
+                }
+            }
+            Yes::OfRule => return self.run_by_rule(question, fresh, runner, now),
+            Yes::TwoKeys | Yes::Granted(_) => {}
         }
         for other in &mut self.intents {
             let by = AuditEvent::Superseded { by: fresh.id.clone() };
@@ -120,7 +169,7 @@ impl Slot {
             if other.advance(Event::Supersede, by, now).is_err() {}
         }
         let mut intent = Intent::open(fresh.id, question, fresh.asked_by, now).with_sums(self.sums.clone());
-        let asked = begin(&mut intent, fresh.token, standing, runner, now);
+        let asked = begin(&mut intent, fresh.token, &standing, runner, now);
         self.intents.push(intent);
         asked
     }
@@ -144,6 +193,40 @@ impl Slot {
             Err(refusal) => Asked::Refused(Box::new(refusal)),
         }
     }
+
+    /// Why the caller may not ask any more now. What it would supersede is not counted.
+    fn too_much(&self, now: Timestamp) -> Option<Why> {
+        let (pace, recent) = self.pace?;
+        let replaced = self.intents.iter().filter(|intent| intent.state == State::Pending).count();
+        let open = recent.open.saturating_sub(u32::try_from(replaced).unwrap_or(u32::MAX));
+        pace.refusal(&Recent { open, ..recent }, now)
+    }
+
+    /// The remembered yes that covers a question. A human's no that is newer than it, and still fresh, overrules
+    /// it: then a human is asked again.
+    fn granted(&self, question: &Question, now: Timestamp) -> Option<Grant> {
+        let fresh_no = self
+            .intents
+            .iter()
+            .filter(|intent| intent.state == State::Denied && intent.cools_off(now))
+            .filter_map(|intent| intent.decision.as_ref().map(|no| no.at))
+            .max();
+        // A remembered yes was to a call, not to more than a budget has: then a human is asked again.
+        if !question.has_room(&self.sums) {
+            return None;
+        }
+        let covering = self.grants.iter().filter(|record| record.covers(question, now));
+        let mut counting = covering.filter(|record| fresh_no.is_none_or(|no| record.grant.made_at > no));
+        counting.next().map(|record| record.grant.clone())
+    }
+}
+
+/// A yes that is there before anybody is asked.
+enum Yes {
+    None,
+    TwoKeys,
+    OfRule,
+    Granted(Box<Grant>),
 }
 
 /// Of several intents for the same call, the one that speaks.
@@ -169,7 +252,7 @@ fn weight(now: Timestamp) -> impl Fn(&&mut Intent) -> u8 {
 fn ask_again(
     same: &mut Intent,
     fresh: &Fresh,
-    standing: Option<Standing>,
+    standing: &Yes,
     runner: &Runner<'_>,
     now: Timestamp,
 ) -> Option<Asked> {
@@ -201,20 +284,22 @@ fn ask_again(
 fn begin(
     intent: &mut Intent,
     token: Option<ConfirmTokenHash>,
-    standing: Option<Standing>,
+    standing: &Yes,
     runner: &Runner<'_>,
     now: Timestamp,
 ) -> Asked {
     match standing {
-        Some(Standing::TwoKeys) => {
+        Yes::TwoKeys => {
             let claim = intent.two_keys_yes(runner, now);
             Asked::Claimed(intent.id.clone(), Box::new(claim))
         }
-        Some(Standing::Rule) => {
-            // Only a fresh intent is a rule's; what a human is asked about stays theirs.
-            Asked::Refused(Box::new(intent.ending()))
+        // Only a fresh intent is a rule's; what a human is asked about stays theirs.
+        Yes::OfRule => Asked::Refused(Box::new(intent.ending())),
+        Yes::Granted(grant) => {
+            let claim = intent.granted_yes(grant, runner, now);
+            Asked::Claimed(intent.id.clone(), Box::new(claim))
         }
-        None => {
+        Yes::None => {
             // A question that was put away from the agent gives it no handle, however it asks again.
             if let Some(hash) = token
                 && intent.question.least <= Assurance::Relayed

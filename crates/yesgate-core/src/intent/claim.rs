@@ -138,6 +138,9 @@ impl Intent {
         else {
             return Err(self.ending());
         };
+        if !self.has_quorum() {
+            return Err(self.quorum_pending());
+        }
         if decision.assurance < self.question.least {
             let have = decision.assurance;
             return Err(self.refusal(Why::AssuranceTooLow { have, need: self.question.least }));
@@ -146,7 +149,11 @@ impl Intent {
         self.boot = Some(runner.boot.clone());
         self.awaited = runner.awaited;
         let call = ToolCall { binding: self.question.binding.clone() };
-        Ok(PermittedCall::new(call, Permit::Intent(self.id.clone())))
+        let permit = match &self.edited {
+            Some(_) => Permit::Edited(self.id.clone()),
+            None => Permit::Intent(self.id.clone()),
+        };
+        Ok(PermittedCall::new(call, permit))
     }
 
     /// Hands the stored answer to the agent, once.
@@ -164,6 +171,7 @@ impl Intent {
     pub(super) fn two_keys_yes(&mut self, runner: &Runner<'_>, now: Timestamp) -> Claim {
         let by = Approver {
             name: "both keys".into(),
+            identity: None,
             surface: Surface::Agent,
             assurance: Assurance::Asserted,
             typed: None,
@@ -171,7 +179,7 @@ impl Intent {
         self.yes_and_run(&by, runner, now)
     }
 
-    fn yes_and_run(&mut self, by: &Approver, runner: &Runner<'_>, now: Timestamp) -> Claim {
+    pub(super) fn yes_and_run(&mut self, by: &Approver, runner: &Runner<'_>, now: Timestamp) -> Claim {
         if runner.ground != Ground::Holds {
             return self.voided(runner.ground, now);
         }
@@ -206,7 +214,13 @@ impl From<super::IllegalTransition> for Refusal {
 
 /// A yes that the agent brings.
 fn relayed(name: &str, typed: Option<String>) -> Approver {
-    Approver { name: name.into(), surface: Surface::Agent, assurance: Assurance::Relayed, typed }
+    Approver {
+        name: name.into(),
+        identity: None,
+        surface: Surface::Agent,
+        assurance: Assurance::Relayed,
+        typed,
+    }
 }
 
 /// Whether a stored question may still run under a verdict that was made anew.
@@ -220,7 +234,10 @@ impl Question {
         } else if now_asked.standing == Some(Standing::Rule) {
             // A rule would let it run without asking: a yes is more than that.
             Ground::Holds
-        } else if now_asked.least > self.least || now_asked.confirm != self.confirm {
+        } else if now_asked.least > self.least
+            || now_asked.confirm != self.confirm
+            || now_asked.quorum > self.quorum
+        {
             Ground::PolicyStricter
         } else if now_asked.binding.preview != self.binding.preview {
             Ground::PreviewChanged

@@ -10,7 +10,18 @@ use crate::assurance::Assurance;
 use crate::budget::{Counted, Over, RecipientDigest, Room, Sums, currency};
 use crate::permit::PermittedCall;
 use crate::refusal::{Refusal, Why};
-use crate::verdict::{Spend, Standing};
+use crate::verdict::{Question, Spend, Standing};
+
+impl Question {
+    /// Whether all its budgets are known to have room for it.
+    pub(super) fn has_room(&self, sums: &Sums) -> bool {
+        self.spend.as_ref().is_none_or(|spend| {
+            spend.exact().is_ok_and(|amount| {
+                spend.charges.iter().all(|charge| matches!(charge.room(sums, amount), Room::Enough))
+            })
+        })
+    }
+}
 
 impl Intent {
     /// Takes what was spent in its budgets, as the ledger reads it in this transaction.
@@ -63,6 +74,7 @@ impl Intent {
         let rule = self.question.rule.as_deref().unwrap_or_default();
         let by = Approver {
             name: format!("rule {rule}"),
+            identity: None,
             surface: Surface::Rule,
             assurance: Assurance::Asserted,
             typed: None,

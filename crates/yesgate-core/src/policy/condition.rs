@@ -92,6 +92,11 @@ impl Condition {
         &self.source
     }
 
+    /// Whether it looks at the arguments and at nothing else.
+    pub(super) fn reads_arguments_only(&self) -> bool {
+        !self.reads.is_empty() && self.reads.iter().all(|root| *root == Root::Args)
+    }
+
     /// Whether it looks at what a lookup found.
     pub(super) fn reads_state(&self) -> bool {
         self.reads.contains(&Root::State)

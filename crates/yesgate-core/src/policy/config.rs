@@ -19,9 +19,12 @@ use super::example::Example;
 use super::profile::{Defaults, LONGEST_HOLD, Profile};
 use super::reader::{Entry, Section, Source, shown};
 use super::rule::{Rule, Then, channels};
-use super::{Cover, Lint, Otherwise, Policy, RULE_KEYS, TIME_KEYS, TOP_KEYS, TokenErrors, budget};
+use super::{
+    ASKING_KEYS, Cover, Grants, Lint, Otherwise, Policy, RULE_KEYS, TIME_KEYS, TOP_KEYS, TokenErrors, budget,
+};
 use crate::id::ServerName;
 use crate::mode::Mode;
+use crate::pace::Pace;
 use crate::token::TokenPrefix;
 
 /// A whole configuration. The default is what holds where there is none.
@@ -107,7 +110,10 @@ fn parse_settings(top: &Section<'_>) -> Result<Policy, ConfigError> {
     if let Some(times) = top.entry("times") {
         parse_times(&times.section(&TIME_KEYS)?, &mut defaults)?;
     }
-    let mut policy = Policy { profile, defaults, ..Policy::default() };
+    let mut policy = Policy { profile, defaults, grants: parse_grants(top, profile)?, ..Policy::default() };
+    if let Some(asking) = top.entry("asking") {
+        policy.pace = parse_asking(&asking.section(&ASKING_KEYS)?)?;
+    }
     if let Some(prefix) = top.entry("token_prefix") {
         policy.token_prefix = TokenPrefix::try_from(prefix.text()?.to_owned())
             .map_err(|error| prefix.error(error.to_string()))?;
@@ -142,6 +148,37 @@ fn parse_settings(top: &Section<'_>) -> Result<Policy, ConfigError> {
         }
     }
     Ok(policy)
+}
+
+/// Two of the designs know of no yes but a fresh one; there, remembering has to be switched on.
+fn parse_grants(top: &Section<'_>, profile: Option<Profile>) -> Result<Grants, ConfigError> {
+    let usual = match profile {
+        Some(Profile::Handshake | Profile::TwoKey) => Grants::Never,
+        Some(Profile::Spend | Profile::Modes | Profile::Strict) | None => Grants::Allowed,
+    };
+    match top.entry("grants") {
+        None => Ok(usual),
+        Some(entry) => Ok(if entry.boolean()? { Grants::Allowed } else { Grants::Never }),
+    }
+}
+
+fn parse_asking(section: &Section<'_>) -> Result<Pace, ConfigError> {
+    let mut pace = Pace::default();
+    for (key, bound) in
+        [("breaker", &mut pace.breaker), ("per_minute", &mut pace.per_minute), ("open", &mut pace.open)]
+    {
+        let Some(entry) = section.entry(key) else { continue };
+        let count = entry.count()?;
+        *bound = u32::try_from(count).ok().filter(|count| *count > 0).ok_or_else(|| {
+            entry
+                .error(format!("`{key}` must be 1 or more"))
+                .with_hint("to ask nobody at all, write otherwise = \"reject\"")
+        })?;
+    }
+    if let Some(window) = section.entry("window") {
+        pace.window = window.duration()?;
+    }
+    Ok(pace)
 }
 
 fn parse_times(section: &Section<'_>, defaults: &mut Defaults) -> Result<(), ConfigError> {

@@ -7,7 +7,7 @@ use super::profile::Profile;
 use super::rule::{OnError, Rule, Then};
 use super::template::summarize;
 use super::trace::{DecidedBy, RuleOutcome};
-use super::{Cover, Facts, Match, Otherwise, Policy};
+use super::{Cover, Facts, Grants, Match, Otherwise, Policy};
 use crate::assurance::Assurance;
 use crate::call::{CallKey, Presented, ToolCall};
 use crate::class::{Class, ClassSource, Classified, Trust};
@@ -21,7 +21,8 @@ use crate::regime::Regime;
 use crate::render::{Sanitized, render_value};
 use crate::switch::OperatorSwitch;
 use crate::verdict::{
-    Channel, ConfirmType, Explanation, Plan, PreviewSource, Question, Spend, Standing, Verdict,
+    Channel, ConfirmType, Explanation, Plan, PreviewSource, Question, Quorum, Remember, Spend, Standing,
+    Verdict,
 };
 
 /// A judgement that has not taken the call yet.
@@ -54,6 +55,8 @@ pub(super) struct Asking {
     pub(super) least: Assurance,
     typed: Option<String>,
     preview: Option<PreviewSource>,
+    quorum: Quorum,
+    remember: Remember,
     next: serde_json::Map<String, serde_json::Value>,
     pub(super) spend: Option<Spend>,
     pub(super) standing: Option<Standing>,
@@ -316,7 +319,39 @@ impl Case<'_> {
             (None, Some(besides)) => Some(Sanitized::line(&besides)),
             (reason, None) => reason,
         };
-        Ruling::Ask(Box::new(Asking { reason, spend, channel, least, confirm, typed, preview, ..asking }))
+        let remember = self.remember(confirm, least);
+        Ruling::Ask(Box::new(Asking {
+            reason,
+            spend,
+            channel,
+            least,
+            confirm,
+            typed,
+            preview,
+            quorum: self.quorum(),
+            remember,
+            ..asking
+        }))
+    }
+
+    /// X6: how many different people must say yes.
+    pub(super) fn quorum(&self) -> Quorum {
+        self.found.map_or(Quorum::ONE, |found| found.rule.quorum)
+    }
+
+    /// X4: how far a yes may be remembered. What a human must type or sign is asked about every time, and so is a
+    /// call that raises its mode.
+    fn remember(&self, confirm: ConfirmType, least: Assurance) -> Remember {
+        let raises = self.presented.mode.is_some_and(|wished| wished > self.in_force);
+        let alone = self.quorum() == Quorum::ONE;
+        if self.policy.grants == Grants::Never || least >= Assurance::Verified || raises || !alone {
+            return Remember::Never;
+        }
+        match confirm {
+            ConfirmType::Simple => Remember::AnyScope,
+            ConfirmType::Preview => Remember::ExactCall,
+            ConfirmType::None | ConfirmType::Type => Remember::Never,
+        }
     }
 
     /// What the human must type, and where the preview comes from, where the rule wants that.
@@ -379,6 +414,8 @@ impl Case<'_> {
             least: self.policy.defaults.least,
             typed: None,
             preview: None,
+            quorum: Quorum::ONE,
+            remember: Remember::Never,
             next: rule.map(|rule| rule.next.clone()).unwrap_or_default(),
             spend: None,
             standing: None,
@@ -485,6 +522,8 @@ impl Asking {
             least: self.least,
             typed: self.typed,
             preview: None,
+            quorum: self.quorum,
+            remember: self.remember,
             next: self.next,
             spend: self.spend,
             standing: self.standing,

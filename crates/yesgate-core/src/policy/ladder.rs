@@ -4,6 +4,7 @@
 //! weaker one, and the caller can move a question away from itself, never towards itself.
 
 use super::judge::Case;
+use super::rule::Rule;
 use crate::assurance::Assurance;
 use crate::call::WishedChannel;
 use crate::verdict::{Channel, ConfirmType};
@@ -64,7 +65,9 @@ impl Case<'_> {
             ConfirmType::Type => defaults.least_typed,
             ConfirmType::None | ConfirmType::Simple | ConfirmType::Preview => defaults.least,
         };
-        self.found.and_then(|found| found.rule.assurance).unwrap_or(usual)
+        let rule = self.found.map(|found| found.rule);
+        let least = rule.and_then(|rule| rule.assurance).unwrap_or(usual);
+        least.max(rule.map_or(Assurance::Asserted, Rule::least_of_several))
     }
 
     /// How the human confirms.

@@ -9,7 +9,7 @@ use crate::assurance::Assurance;
 use crate::class::{Class, Trust};
 use crate::definition::ToolDefinition;
 use crate::id::ServerName;
-use crate::verdict::{Channel, ConfirmType};
+use crate::verdict::{Channel, ConfirmType, Quorum};
 
 /// The most that a call of a tool may need.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -66,6 +66,12 @@ impl Policy {
         std::iter::once(("every dangerous call".to_owned(), self.defaults.least)).chain(rules).collect()
     }
 
+    /// The rules that want the yes of several people, by name.
+    pub fn quorums(&self) -> Vec<(&str, Quorum)> {
+        let several = self.rules.iter().filter(|rule| rule.quorum > Quorum::ONE);
+        several.map(|rule| (rule.name.as_str(), rule.quorum)).collect()
+    }
+
     fn need(&self, action: Action, rule: Option<&Rule>) -> Needs {
         match action {
             Action::RunByClass | Action::RunByRule | Action::Reject => Needs::Nothing,
@@ -78,6 +84,7 @@ impl Policy {
                     }
                 };
                 let least = rule.and_then(|rule| rule.assurance).unwrap_or(usual);
+                let least = least.max(rule.map_or(Assurance::Asserted, Rule::least_of_several));
                 let named = rule.map(|rule| rule.channels.as_slice()).filter(|named| !named.is_empty());
                 let chat = named.unwrap_or_else(|| self.default_channels()).contains(&Channel::Chat);
                 if chat && least <= Assurance::Relayed { Needs::RelayedYes } else { Needs::Yes }

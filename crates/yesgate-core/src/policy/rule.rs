@@ -16,7 +16,7 @@ use super::{CLASSES, budget};
 use crate::assurance::Assurance;
 use crate::class::Class;
 use crate::id::BudgetName;
-use crate::verdict::Channel;
+use crate::verdict::{Channel, Quorum};
 
 /// One rule. The first that matches a call decides about it.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,8 @@ pub(super) struct Rule {
     /// Where a human may be asked, the preferred place first; empty: wherever the profile says.
     pub(super) channels: Vec<Channel>,
     pub(super) assurance: Option<Assurance>,
+    /// How many different people must say yes.
+    pub(super) quorum: Quorum,
     pub(super) confirm: Confirm,
     pub(super) lookup: Option<Lookup>,
     /// When a call would change nothing (H9).
@@ -85,6 +87,7 @@ impl Rule {
                 .entry("assurance")
                 .map(|level| level.word(&Assurance::ALL.map(|level| (level.as_str(), level))))
                 .transpose()?,
+            quorum: section.entry("quorum").map_or(Ok(Quorum::ONE), |entry| quorum(&entry))?,
             confirm,
             noop_when: section.entry("noop_when").map(|when| condition(&when)).transpose()?,
             lookup: section.entry("lookup").map(|lookup| Lookup::parse(&lookup)).transpose()?,
@@ -116,6 +119,11 @@ impl Rule {
             (Some(Then::Ask | Then::Reject), _) | (None, Some(Class::Dangerous)) => OnError::Match,
             (None, None) => OnError::Ask,
         }
+    }
+
+    /// What each of several people must prove at the least: the agent's word is nobody's in particular.
+    pub(super) fn least_of_several(&self) -> Assurance {
+        if self.quorum == Quorum::ONE { Assurance::Asserted } else { Assurance::Local }
     }
 
     /// Whether it lets calls run without asking.
@@ -161,12 +169,22 @@ impl Rule {
                 (&["confirm", "preview", "type", "noop_when", "channel", "assurance", "summary"], "rejects")
             }
             Some(Then::Reject) => (
-                &["confirm", "preview", "type", "noop_when", "channel", "assurance", "summary", "spend"],
+                &[
+                    "confirm",
+                    "preview",
+                    "type",
+                    "noop_when",
+                    "channel",
+                    "assurance",
+                    "quorum",
+                    "summary",
+                    "spend",
+                ],
                 "rejects",
             ),
             // Over a budget it may ask; that is looked at where the budgets are known.
             Some(Then::Run) if !self.budgets.is_empty() => (&["type", "noop_when"], "lets calls run"),
-            Some(Then::Run) => (&["type", "noop_when", "channel", "assurance"], "lets calls run"),
+            Some(Then::Run) => (&["type", "noop_when", "channel", "assurance", "quorum"], "lets calls run"),
             Some(Then::Ask) | None => (&[], ""),
         };
         match idle.iter().find_map(|key| section.entry(key).map(|entry| (key, entry))) {
@@ -210,6 +228,18 @@ pub(super) fn template(entry: &Entry<'_>) -> Result<Template, ConfigError> {
         }
     })
 }
+
+fn quorum(entry: &Entry<'_>) -> Result<Quorum, ConfigError> {
+    let people = u8::try_from(entry.count()?).ok().filter(|people| *people <= MOST_PEOPLE);
+    people.and_then(Quorum::new).ok_or_else(|| {
+        entry
+            .error(format!("`quorum` must be 1 to {MOST_PEOPLE}"))
+            .with_hint("it is how many different people must say yes")
+    })
+}
+
+/// So many people nobody ever gets together.
+const MOST_PEOPLE: u8 = 20;
 
 /// `then`, or what `confirm` says in its place.
 fn then(section: &Section<'_>, confirm: &Confirm) -> Result<Option<Then>, ConfigError> {

@@ -11,6 +11,7 @@ mod glob;
 mod lookup;
 mod matrix;
 mod properties;
+mod remember;
 mod routes;
 mod serve;
 mod servers;
@@ -211,7 +212,7 @@ fn short(verdict: &Verdict) -> String {
             Permit::Class(class) => format!("runs ({class})"),
             Permit::Rule(rule) => format!("runs (rule {rule})"),
             Permit::Preview(rule) => format!("runs (preview of {rule})"),
-            Permit::Intent(_) => panic!("a policy holds no intents"),
+            Permit::Intent(_) | Permit::Edited(_) => panic!("a policy holds no intents"),
         },
         Verdict::Explain(_) => "explained".to_owned(),
         Verdict::Preview(_) => "previewed".to_owned(),

@@ -214,7 +214,9 @@ impl Answer {
         match ruling {
             Ruling::Forward(Permit::Class(class)) => Self::Runs { permit: format!("class {class}") },
             Ruling::Forward(Permit::Rule(rule)) => Self::Runs { permit: format!("rule {rule}") },
-            Ruling::Forward(Permit::Intent(intent)) => Self::Runs { permit: intent.to_string() },
+            Ruling::Forward(Permit::Intent(intent) | Permit::Edited(intent)) => {
+                Self::Runs { permit: intent.to_string() }
+            }
             Ruling::Forward(Permit::Preview(rule)) => {
                 Self::Runs { permit: format!("preview of rule {rule}") }
             }

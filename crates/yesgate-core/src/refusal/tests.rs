@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::{RECOVERY_HINT, Refusal, Why, WireForm};
 use crate::assurance::Assurance;
 use crate::class::Class;
-use crate::fixture::fresh;
+use crate::fixture::{fresh, t};
 use crate::mode::Mode;
+use crate::pace::Bound;
 use crate::render::Sanitized;
 
 fn every_why() -> Vec<Why> {
@@ -39,6 +40,13 @@ fn every_why() -> Vec<Why> {
         Why::PolicyChanged,
         Why::ContentChanged,
         Why::TooLargeToReview { bytes: 20_000 },
+        Why::NotRemembered { reason: "the policy does not allow it" },
+        Why::NotEditable,
+        Why::QuorumPending { have: 1, need: 2 },
+        Why::RateLimited { bound: Bound::Denials, until: Some(t(600)) },
+        Why::RateLimited { bound: Bound::PerMinute, until: Some(t(60)) },
+        Why::RateLimited { bound: Bound::Open, until: None },
+        Why::Responded { text: "it is archived already".into() },
         Why::ConsentUnavailable { reason: "the ledger cannot be written" },
     ]
 }

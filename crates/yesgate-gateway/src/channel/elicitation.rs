@@ -151,6 +151,7 @@ impl Gate {
 pub(super) fn by_client(typed: Option<String>) -> Approver {
     Approver {
         name: "the user, at the client".into(),
+        identity: None,
         surface: Surface::Agent,
         assurance: Assurance::Client,
         typed,

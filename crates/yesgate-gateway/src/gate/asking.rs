@@ -10,13 +10,14 @@ use yesgate_core::call::{CallRequest, ToolCall};
 use yesgate_core::definition::ToolDefinition;
 use yesgate_core::held::held_payload;
 use yesgate_core::id::{IntentId, ToolName};
-use yesgate_core::intent::{Asked, Awaited, Claim, Fresh, Ground, Intent, Runner, SlotKey};
+use yesgate_core::intent::{Asked, Awaited, Claim, Fresh, Ground, Intent, Runner};
 use yesgate_core::refusal::Why;
 use yesgate_core::token::ConfirmToken;
 use yesgate_core::verdict::{Channel, Question, Verdict};
 
 use super::judging::unreadable_list;
 use super::modes::SET_MODE;
+use super::remembered::Memory;
 use super::{Gate, forgotten};
 use crate::channel::elicitation::Elicited;
 use crate::errand::Errand;
@@ -114,10 +115,18 @@ impl Gate {
             Ok(drawn) => drawn,
             Err(why) => return Way::Answered(self.refused(&caller, Some(&tool), &why.into()).await),
         };
+        let memory = self.memory_for(&question, errand).await;
+        if errand.cancel.is_fired() {
+            return Way::Answered(Reply::Silent);
+        }
         let boot = self.setting.boot.clone();
         let asked = self
             .ledger
-            .update_slot_with(SlotKey::of(&question.binding), question.windows(), move |slot, now| {
+            .ask(&question.binding.clone(), self.policy().pace(), question.windows(), move |slot, now| {
+                match memory {
+                    Memory::Counts => {}
+                    Memory::DoesNot => slot.forget_grants(),
+                }
                 let runner = Runner { boot: &boot, ground: Ground::Holds, awaited: Awaited::Yes };
                 slot.ask(question, fresh, &runner, now)
             })
@@ -224,7 +233,14 @@ impl Gate {
             }
             Claim::Replay(stored) => own_words(Reply::stored(stored), tool),
             Claim::Wait => self.wait_elsewhere(id, errand).await,
-            Claim::Refused(refusal) => self.refused(&errand.caller, Some(tool), &refusal).await,
+            Claim::Refused(refusal) => {
+                if refusal.why == Why::Superseded
+                    && let Some(reply) = self.go_on_with_edited(id, errand).await
+                {
+                    return reply;
+                }
+                self.refused(&errand.caller, Some(tool), &refusal).await
+            }
         }
     }
 

@@ -73,7 +73,8 @@ impl Gate {
                 Permit::Class(Class::SafeWrite | Class::Dangerous)
                 | Permit::Rule(_)
                 | Permit::Preview(_)
-                | Permit::Intent(_) => true,
+                | Permit::Intent(_)
+                | Permit::Edited(_) => true,
             },
             Verdict::Ask(_)
             | Verdict::AskWithPreview(..)

@@ -15,6 +15,7 @@ use yesgate_core::verdict::Verdict;
 
 use super::Gate;
 use super::asking::Held;
+use super::edited::Changed;
 use super::judging::unreadable_list;
 use crate::cancel::Cancel;
 use crate::errand::Errand;
@@ -102,9 +103,13 @@ impl Gate {
         cancel: &Cancel,
     ) -> Execution {
         if permitted.call().binding.method == SET_MODE {
-            self.set_mode(&permitted, "a human's yes").await
-        } else {
-            way.execute(permitted, form, hearing, cancel).await
+            return self.set_mode(&permitted, "a human's yes").await;
+        }
+        let changed = Changed::of(&permitted);
+        let execution = way.execute(permitted, form, hearing, cancel).await;
+        match changed {
+            Some(changed) => changed.tell(execution),
+            None => execution,
         }
     }
 

@@ -179,6 +179,10 @@ label!(
         ContentChanged = "content_changed",
         /// Nobody could read all of it.
         TooLargeToReview = "too_large_to_review",
+        /// Not all who must agree have said yes.
+        QuorumPending = "quorum_pending",
+        /// It asked, or was denied, too often.
+        RateLimited = "rate_limited",
         /// A human froze the client.
         ClientFrozen = "client_frozen",
         /// A budget has no room for it.
@@ -226,9 +230,15 @@ impl From<&Why> for RefusalCode {
             Why::TokenMismatch { .. } | Why::NothingTyped | Why::WrongText { .. } => Self::TokenMismatch,
             Why::DryRunPreview { .. } => Self::DryRunPreview,
             Why::ModeForbids { .. } | Why::ModeRaise { .. } => Self::ModeForbids,
-            Why::PolicyDenied { .. } | Why::PolicyChanged | Why::Stopped { .. } => Self::PolicyDenied,
+            Why::PolicyDenied { .. }
+            | Why::PolicyChanged
+            | Why::NotRemembered { .. }
+            | Why::NotEditable
+            | Why::Stopped { .. } => Self::PolicyDenied,
+            Why::QuorumPending { .. } => Self::QuorumPending,
+            Why::RateLimited { .. } => Self::RateLimited,
             Why::ClientFrozen { .. } => Self::ClientFrozen,
-            Why::Denied { .. } => Self::Denied,
+            Why::Denied { .. } | Why::Responded { .. } => Self::Denied,
             Why::Expired => Self::Expired,
             Why::Superseded => Self::Superseded,
             Why::Cancelled => Self::Cancelled,

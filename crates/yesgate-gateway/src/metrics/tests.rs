@@ -10,6 +10,7 @@ use yesgate_core::assurance::Assurance;
 use yesgate_core::budget::{Exceeded, Over};
 use yesgate_core::class::Class;
 use yesgate_core::mode::Mode;
+use yesgate_core::pace::Bound;
 use yesgate_core::refusal::Why;
 use yesgate_core::render::Sanitized;
 
@@ -218,6 +219,11 @@ fn a_refusal_is_counted_under_the_code_that_the_agent_gets() {
             frees_at: None,
             over: Over::Reject,
         })),
+        Why::NotRemembered { reason: "…" },
+        Why::NotEditable,
+        Why::Responded { text: String::new() },
+        Why::QuorumPending { have: 1, need: 2 },
+        Why::RateLimited { bound: Bound::Open, until: None },
         Why::ConsentUnavailable { reason: "…" },
     ];
     for why in &all {

@@ -5,6 +5,7 @@
 //! | 402 | consent is missing or does not fit; the payload says which step supplies it (H6) |
 //! | 403 | a human, or the time they had, decided against it, or nobody can decide here |
 //! | 409 | this very call was decided, runs now, or may have run: do not repeat it blindly |
+//! | 429 | this caller asks too often |
 //! | 413 | it is more than a human could read |
 //! | 503 | consent can be neither asked nor recorded now |
 //!
@@ -37,9 +38,16 @@ pub(crate) const fn of(why: &Why) -> StatusCode {
         | Why::Expired
         | Why::Cancelled
         | Why::ClientFrozen { .. }
+        | Why::Responded { .. }
         | Why::AssuranceTooLow { .. }
         | Why::NoApproverReachable { .. } => StatusCode::FORBIDDEN,
-        Why::AlreadyDecided { .. } | Why::ExecutionInProgress | Why::ExecutionUnknown => StatusCode::CONFLICT,
+        Why::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
+        // These answer humans; no call ever ends with one.
+        Why::NotRemembered { .. } | Why::NotEditable => StatusCode::BAD_REQUEST,
+        Why::QuorumPending { .. }
+        | Why::AlreadyDecided { .. }
+        | Why::ExecutionInProgress
+        | Why::ExecutionUnknown => StatusCode::CONFLICT,
         Why::TooLargeToReview { .. } => StatusCode::PAYLOAD_TOO_LARGE,
         Why::ConsentUnavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
     }
@@ -51,6 +59,7 @@ mod tests {
     use yesgate_core::assurance::Assurance;
     use yesgate_core::class::Class;
     use yesgate_core::mode::Mode;
+    use yesgate_core::pace::Bound;
     use yesgate_core::refusal::{Why, WireForm};
     use yesgate_core::render::Sanitized;
 
@@ -72,6 +81,11 @@ mod tests {
             },
             Why::ModeRaise { mode: Mode::Ask, wished: Mode::Execute },
             Why::PolicyDenied { reason: "above the limit".into() },
+            Why::RateLimited { bound: Bound::Open, until: None },
+            Why::QuorumPending { have: 1, need: 2 },
+            Why::Responded { text: "use the other one".into() },
+            Why::NotRemembered { reason: "…" },
+            Why::NotEditable,
             Why::NothingTyped,
             Why::WrongText { left: 1 },
             Why::ClientFrozen { reason: "odd".into() },
@@ -113,6 +127,11 @@ mod tests {
         402 mode_forbids
         402 mode_forbids
         402 policy_denied
+        429 rate_limited
+        409 quorum_pending
+        403 denied
+        400 policy_denied
+        400 policy_denied
         402 consent_token_mismatch
         402 consent_token_mismatch
         403 client_frozen

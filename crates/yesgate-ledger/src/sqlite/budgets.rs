@@ -28,12 +28,13 @@ pub(super) fn fill(
     now: Timestamp,
 ) -> Result<(), Fault> {
     match target {
-        Target::Intent(_) | Target::Token(_) | Target::Slot(..) => {}
+        Target::Intent(_) | Target::Token(_) | Target::Slot(..) | Target::Asking(..) => {}
         // These only end questions, or touch none.
         Target::Nothing
         | Target::Due
         | Target::RunningOf(_)
         | Target::Open
+        | Target::Grants
         | Target::Server(..)
         | Target::Keys => {
             return Ok(());

@@ -19,6 +19,7 @@ use crate::error::LedgerError;
 pub(super) fn write(connection: &Connection, write: Write) -> Result<(), Fault> {
     match write {
         Write::Key(record, hash) => add(connection, &record, &hash),
+        Write::Grant(grant) => super::grants::add(connection, &grant),
         Write::Keep { name, sealed } => {
             connection
                 .prepare_cached("INSERT OR REPLACE INTO kept (name, sealed) VALUES (?1, ?2)")?

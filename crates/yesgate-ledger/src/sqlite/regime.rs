@@ -28,12 +28,18 @@ pub(super) fn told_by(event: &AuditEvent) -> Option<(Key, Option<String>)> {
         AuditEvent::WentOn { .. } => Some((everything(), None)),
         AuditEvent::KeyAdded { .. }
         | AuditEvent::KeyRevoked { .. }
+        | AuditEvent::Edited { .. }
+        | AuditEvent::YesCounted { .. }
+        | AuditEvent::Granted { .. }
+        | AuditEvent::GrantUsed { .. }
+        | AuditEvent::GrantRevoked { .. }
         | AuditEvent::FirstUse { .. }
         | AuditEvent::Pinned { .. }
         | AuditEvent::Opened { .. }
         | AuditEvent::TokenIssued
         | AuditEvent::Approved { .. }
         | AuditEvent::Denied { .. }
+        | AuditEvent::Responded { .. }
         | AuditEvent::Redeemed { .. }
         | AuditEvent::Finished { .. }
         | AuditEvent::Lost { .. }

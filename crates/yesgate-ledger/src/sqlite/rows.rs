@@ -19,10 +19,10 @@ pub(super) struct Loaded {
 /// Loads the intents that a change is about.
 pub(super) fn load(connection: &Connection, target: &Target, now: Timestamp) -> Result<Vec<Loaded>, Fault> {
     match target {
-        Target::Nothing | Target::Keys => Ok(Vec::new()),
+        Target::Nothing | Target::Keys | Target::Grants => Ok(Vec::new()),
         Target::Intent(id) => select(connection, "id = ?1", [id.as_str()]),
         Target::Token(hash) => select(connection, "token_hash = ?1", [hash.0.as_bytes()]),
-        Target::Slot(slot, _) => {
+        Target::Slot(slot, _) | Target::Asking(slot, ..) => {
             let matters = "slot = ?1 AND matters_until > ?2 ORDER BY number";
             select(connection, matters, params![slot.0.as_bytes(), nanoseconds(now)])
         }

@@ -46,7 +46,7 @@ fn is_foreign(connection: &Connection, version: i64) -> Result<bool, Fault> {
 const APPLICATION_ID: i64 = 0x5945_5347;
 
 /// The n-th one makes schema n + 1 of schema n. Never change one that was released.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 6] = [
     // Times are nanoseconds since 1970. The columns of `intent` are there to be searched; the body
     // is the intent. `matters_until` says how long an intent is part of its slot.
     "CREATE TABLE intent (
@@ -153,4 +153,33 @@ const MIGRATIONS: [&str; 4] = [
          PRIMARY KEY (intent, budget)
      ) STRICT, WITHOUT ROWID;
      CREATE INDEX spend_by_budget ON spend (budget, at);",
+    // Yeses that humans had remembered. The body never changes; a use is one conditional write.
+    "CREATE TABLE remembered (
+         number     INTEGER PRIMARY KEY,
+         id         TEXT    NOT NULL UNIQUE,
+         slot       BLOB    NOT NULL,
+         server     TEXT    NOT NULL,
+         body       TEXT    NOT NULL,
+         uses       INTEGER,
+         used       INTEGER NOT NULL CHECK (uses IS NULL OR used <= uses),
+         revoked_at INTEGER
+     ) STRICT;
+     CREATE INDEX remembered_by_slot ON remembered (slot) WHERE revoked_at IS NULL;
+     CREATE INDEX remembered_by_server ON remembered (server) WHERE revoked_at IS NULL;",
+    // What callers have asked lately, and when a human last lifted what their noes had led to.
+    "CREATE TABLE asked (
+         intent    TEXT    PRIMARY KEY,
+         caller    BLOB    NOT NULL,
+         asked_at  INTEGER NOT NULL,
+         is_open   INTEGER NOT NULL,
+         denied_at INTEGER
+     ) STRICT, WITHOUT ROWID;
+     CREATE INDEX asked_by_caller ON asked (caller, asked_at);
+     CREATE INDEX asked_and_denied ON asked (caller, denied_at) WHERE denied_at IS NOT NULL;
+     CREATE INDEX asked_and_open ON asked (caller) WHERE is_open = 1;
+
+     CREATE TABLE lifted (
+         caller BLOB PRIMARY KEY,
+         at     INTEGER NOT NULL
+     ) STRICT, WITHOUT ROWID;",
 ];

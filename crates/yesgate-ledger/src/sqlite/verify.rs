@@ -7,13 +7,14 @@ use rusqlite::{Connection, Row};
 use yesgate_core::audit::{AuditEntry, AuditEvent, GENESIS, chain};
 use yesgate_core::caller::Caller;
 use yesgate_core::digest::Digest;
-use yesgate_core::id::{BudgetName, IntentId, KeyId, KeyName, ServerName, ToolName};
+use yesgate_core::grant::GrantRecord;
+use yesgate_core::id::{BudgetName, GrantId, IntentId, KeyId, KeyName, ServerName, ToolName};
 use yesgate_core::key::{BearerKeyHash, KeyRecord};
 use yesgate_core::policy::Pin;
 
 use super::fault::Fault as StoreFault;
 use super::rows::{self, Head, Loaded};
-use super::{budgets, keys, queries, regime};
+use super::{budgets, grants, keys, queries, regime};
 use crate::report::{Fault, VerifyReport};
 use crate::spending::Spending;
 use crate::told::Told;
@@ -28,6 +29,7 @@ pub(super) fn verify(connection: &Connection) -> Result<VerifyReport, StoreFault
     trail.compare_spends(&snapshot, &mut report)?;
     trail.compare_pins(&snapshot, &mut report)?;
     trail.compare_keys(&snapshot, &mut report)?;
+    trail.compare_grants(&snapshot, &mut report)?;
     if trail.regime != regime::all_words(&snapshot)? {
         report.find(Fault::RegimeDiffers);
     }
@@ -44,6 +46,15 @@ struct Trail {
     pins: BTreeMap<(ServerName, ToolName), Pin>,
     keys: BTreeMap<KeyId, Key>,
     regime: BTreeMap<regime::Key, String>,
+    grants: BTreeMap<GrantId, Remembered>,
+}
+
+/// The part of a remembered yes that its audit rows determine.
+#[derive(Debug, Eq, PartialEq)]
+struct Remembered {
+    fingerprint: Digest,
+    used: u32,
+    revoked_at: Option<Timestamp>,
 }
 
 /// The part of a key that its audit rows determine.
@@ -102,6 +113,9 @@ impl Trail {
     }
 
     fn follow(&mut self, entry: AuditEntry, sequence: u64, report: &mut VerifyReport) {
+        if self.follow_grant(&entry).is_none() {
+            report.find(Fault::ImpossibleStep { sequence });
+        }
         if let Some(id) = entry.intent {
             match Told::after(self.intents.get(&id), &entry.event) {
                 Ok(told) => {
@@ -133,6 +147,7 @@ impl Trail {
             | AuditEvent::TokenIssued
             | AuditEvent::Approved { .. }
             | AuditEvent::Denied { .. }
+            | AuditEvent::Responded { .. }
             | AuditEvent::Redeemed { .. }
             | AuditEvent::Finished { .. }
             | AuditEvent::Lost { .. }
@@ -145,6 +160,11 @@ impl Trail {
             | AuditEvent::HandedOver
             | AuditEvent::LateAnswer { .. }
             | AuditEvent::WrongText { .. }
+            | AuditEvent::Edited { .. }
+            | AuditEvent::YesCounted { .. }
+            | AuditEvent::Granted { .. }
+            | AuditEvent::GrantUsed { .. }
+            | AuditEvent::GrantRevoked { .. }
             | AuditEvent::ModeSet { .. }
             | AuditEvent::Frozen { .. }
             | AuditEvent::Thawed { .. }
@@ -176,6 +196,39 @@ impl Trail {
         let ids: BTreeSet<_> = keys.into_iter().filter(|key| differs(*key)).map(|(id, _)| id).collect();
         for id in ids {
             report.find(Fault::SpendDiffers { id: id.clone() });
+        }
+        Ok(())
+    }
+
+    /// What a row says of remembered yeses. `None`: it cannot be.
+    fn follow_grant(&mut self, entry: &AuditEntry) -> Option<()> {
+        if let AuditEvent::Granted { grant, fingerprint, .. } = &entry.event {
+            let made = Remembered { fingerprint: *fingerprint, used: 0, revoked_at: None };
+            return self.grants.insert(grant.clone(), made).is_none().then_some(());
+        }
+        if let AuditEvent::GrantUsed { grant } = &entry.event {
+            let counting = self.grants.get_mut(grant).filter(|grant| grant.revoked_at.is_none())?;
+            counting.used = counting.used.checked_add(1)?;
+        }
+        if let AuditEvent::GrantRevoked { grant, .. } = &entry.event {
+            let counting = self.grants.get_mut(grant).filter(|grant| grant.revoked_at.is_none())?;
+            counting.revoked_at = Some(entry.at);
+        }
+        Some(())
+    }
+
+    /// Looks for remembered yeses that nobody gave, that are gone, or that were used otherwise.
+    fn compare_grants(&self, connection: &Connection, report: &mut VerifyReport) -> Result<(), StoreFault> {
+        let stored: BTreeMap<GrantId, Remembered> = grants::all(connection)?
+            .into_iter()
+            .map(|GrantRecord { grant, used, revoked_at }| {
+                (grant.id.clone(), Remembered { fingerprint: grant.fingerprint(), used, revoked_at })
+            })
+            .collect();
+        let differs = |id| self.grants.get(id) != stored.get(id);
+        let ids: BTreeSet<_> = self.grants.keys().chain(stored.keys()).collect();
+        for id in ids.into_iter().filter(|id| differs(*id)) {
+            report.find(Fault::GrantDiffers { id: id.clone() });
         }
         Ok(())
     }

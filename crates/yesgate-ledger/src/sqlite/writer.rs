@@ -18,7 +18,7 @@ use yesgate_core::json::CanonicalJson;
 use super::ReadJob;
 use super::fault::Fault;
 use super::rows::{self, Head, Loaded};
-use super::{budgets, keys, queries, regime};
+use super::{budgets, grants, keys, pace, queries, regime};
 use crate::change::{Change, Found, Target};
 use crate::changes::Bell;
 use crate::error::LedgerError;
@@ -208,10 +208,20 @@ impl Batch<'_> {
         let intents = loaded.iter().map(|loaded| loaded.intent.clone()).collect();
         let found = Found { intents, ..Found::default() };
         match target {
-            Target::Server(server, _) => Ok(Found { pins: queries::pins(self.connection, server)?, ..found }),
+            Target::Server(server, _) => {
+                let pins = queries::pins(self.connection, server)?;
+                Ok(Found { pins, grants: grants::of_server(self.connection, server)?, ..found })
+            }
             Target::Keys => Ok(Found { keys: keys::all(self.connection)?, ..found }),
-            Target::Slot(_, windows) => {
-                Ok(Found { sums: budgets::sums(self.connection, windows, self.now, None)?, ..found })
+            Target::Grants => Ok(Found { grants: grants::all(self.connection)?, ..found }),
+            Target::Slot(slot, windows) => {
+                let sums = budgets::sums(self.connection, windows, self.now, None)?;
+                Ok(Found { sums, grants: grants::of_slot(self.connection, *slot)?, ..found })
+            }
+            Target::Asking(slot, caller, pace, windows) => {
+                let sums = budgets::sums(self.connection, windows, self.now, None)?;
+                let recent = pace::recent(self.connection, caller, pace, self.now)?;
+                Ok(Found { sums, grants: grants::of_slot(self.connection, *slot)?, recent, ..found })
             }
             Target::Nothing
             | Target::Intent(_)
@@ -242,6 +252,7 @@ impl Batch<'_> {
             Some(before) => rows::update(self.connection, before, &intent, self.now)?,
             None => rows::insert(self.connection, &intent, self.now)?,
         }
+        pace::note(self.connection, before.map(|before| &before.intent), &intent, self.now)?;
         entries.iter().try_for_each(|entry| self.append(entry))
     }
 
@@ -299,14 +310,21 @@ impl Batch<'_> {
                 Ok(())
             }
             AuditEvent::KeyRevoked { id, .. } => keys::revoke(self.connection, id, self.now),
+            AuditEvent::GrantUsed { grant } => grants::use_once(self.connection, grant),
+            AuditEvent::GrantRevoked { grant, .. } => grants::revoke(self.connection, grant, self.now),
             AuditEvent::ModeSet { .. }
             | AuditEvent::Frozen { .. }
             | AuditEvent::Thawed { .. }
             | AuditEvent::Stopped { .. }
-            | AuditEvent::WentOn { .. } => match regime::told_by(&entry.event) {
-                Some((key, words)) => regime::keep(self.connection, &key, words.as_deref()),
-                None => Ok(()),
-            },
+            | AuditEvent::WentOn { .. } => {
+                if let AuditEvent::Thawed { caller, .. } = &entry.event {
+                    pace::lift(self.connection, caller, self.now)?;
+                }
+                match regime::told_by(&entry.event) {
+                    Some((key, words)) => regime::keep(self.connection, &key, words.as_deref()),
+                    None => Ok(()),
+                }
+            }
             AuditEvent::Approved { counted: Some(counted), .. } => match &entry.intent {
                 Some(id) => budgets::count(self.connection, id, counted, entry.at),
                 None => Ok(()),
@@ -323,11 +341,15 @@ impl Batch<'_> {
                 Some(id) => budgets::give_back(self.connection, id),
                 None => Ok(()),
             },
-            // The key was stored with its hash, which the row does not have.
+            // The key was stored with its hash, and the grant with its terms, which the rows do not have.
             AuditEvent::KeyAdded { .. }
+            | AuditEvent::Edited { .. }
+            | AuditEvent::YesCounted { .. }
+            | AuditEvent::Granted { .. }
             | AuditEvent::Opened { .. }
             | AuditEvent::TokenIssued
             | AuditEvent::Approved { counted: None, .. }
+            | AuditEvent::Responded { .. }
             | AuditEvent::Redeemed { .. }
             | AuditEvent::Lost { .. }
             | AuditEvent::Resolved { ran: true, .. }
@@ -361,7 +383,9 @@ fn belongs(intent: &Intent, before: Option<&Loaded>, target: &Target) -> bool {
     let binding = &intent.question().binding;
     match (before, target) {
         (Some(before), _) => before.intent.question() == intent.question(),
-        (None, Target::Slot(slot, _)) => SlotKey::of(binding) == *slot && binding.digest() == intent.digest(),
+        (None, Target::Slot(slot, _) | Target::Asking(slot, ..)) => {
+            SlotKey::of(binding) == *slot && binding.digest() == intent.digest()
+        }
         (
             None,
             Target::Nothing
@@ -371,7 +395,8 @@ fn belongs(intent: &Intent, before: Option<&Loaded>, target: &Target) -> bool {
             | Target::Open
             | Target::RunningOf(_)
             | Target::Server(..)
-            | Target::Keys,
+            | Target::Keys
+            | Target::Grants,
         ) => false,
     }
 }

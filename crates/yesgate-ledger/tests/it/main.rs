@@ -13,6 +13,8 @@ mod failures;
 #[cfg(test)]
 mod files;
 #[cfg(test)]
+mod grants;
+#[cfg(test)]
 mod kept;
 #[cfg(test)]
 mod keys;
@@ -22,6 +24,10 @@ mod migrations;
 mod model;
 #[cfg(test)]
 mod once;
+#[cfg(test)]
+mod pace;
+#[cfg(test)]
+mod people;
 #[cfg(test)]
 mod reading;
 #[cfg(test)]

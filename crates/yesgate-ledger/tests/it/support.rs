@@ -24,7 +24,7 @@ use yesgate_core::permit::PermittedCall;
 use yesgate_core::refusal::Refusal;
 use yesgate_core::render::Sanitized;
 use yesgate_core::token::{ConfirmToken, TokenPrefix};
-use yesgate_core::verdict::{Channel, ConfirmType, Question, Times};
+use yesgate_core::verdict::{Channel, ConfirmType, Question, Quorum, Remember, Times};
 use yesgate_ledger::{Ledger, LedgerError};
 
 /// A clock that the test turns.
@@ -156,6 +156,8 @@ pub(crate) fn question(tool: &str, arguments: &Value) -> Question {
         least: Assurance::Relayed,
         typed: None,
         preview: None,
+        quorum: Quorum::ONE,
+        remember: Remember::AnyScope,
         next: serde_json::Map::new(),
         spend: None,
         standing: None,
@@ -175,6 +177,7 @@ pub(crate) fn runner(boot: &BootId) -> Runner<'_> {
 pub(crate) fn human() -> Approver {
     Approver {
         name: "ada at the command line".into(),
+        identity: None,
         surface: Surface::Human,
         assurance: Assurance::Local,
         typed: None,

@@ -5,14 +5,19 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::time::{Instant, timeout_at};
+use yesgate::SystemEntropy;
 use yesgate_core::assurance::Assurance;
-use yesgate_core::intent::{Approver, Intent, State, Surface};
-use yesgate_core::refusal::Why;
+use yesgate_core::clock::Entropy as _;
+use yesgate_core::grant::{Wish, WishedScope};
+use yesgate_core::id::IntentId;
+use yesgate_core::intent::{Approver, Edit, Intent, State, Surface};
+use yesgate_core::refusal::{Refusal, Why};
 use yesgate_core::render::Sanitized;
 use yesgate_ledger::Ledger;
 
 use super::questions::{Found, describe, find, print};
-use crate::cli::{ApproveArgs, DenyArgs, ResolveArgs};
+use super::{edit, grants};
+use crate::cli::{ApproveArgs, DenyArgs, ResolveArgs, RespondArgs};
 use crate::output::{self, Done, Hinted};
 use crate::settings::{Settings, now};
 
@@ -20,6 +25,7 @@ use crate::settings::{Settings, now};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(super) async fn approve(settings: &Settings, args: &ApproveArgs, as_json: bool) -> anyhow::Result<Done> {
+    let wish = grants::wish(&args.remember)?;
     let (ledger, _) = settings.ledger().await?;
     let intent = match find(&ledger, &args.id).await? {
         Found::One(intent) => intent,
@@ -31,9 +37,15 @@ pub(super) async fn approve(settings: &Settings, args: &ApproveArgs, as_json: bo
     if args.code.as_ref().is_some_and(|code| *code != intent.digest().match_code()) {
         return Ok(output::refusal(&Why::ContentChanged.into()));
     }
+    if let Some(file) = &args.edit {
+        return approve_edited(settings, &ledger, &intent, args, file, as_json).await;
+    }
     let typed = match args.yes {
         true => Some(args.typed.clone()),
-        false => confirmed(&intent)?,
+        false => {
+            wish.iter().for_each(announce);
+            confirmed(&intent)?
+        }
     };
     let Some(typed) = typed else {
         output::line("Not approved. The question stays open; `yesgate deny` says no.");
@@ -43,16 +55,67 @@ pub(super) async fn approve(settings: &Settings, args: &ApproveArgs, as_json: bo
     let seen = intent.digest();
     let by = Approver { typed, ..approver() };
     let assurance = by.assurance;
-    let answered = ledger.update(intent.id(), move |intent, now| intent.approve(&by, seen, now)).await?;
+    let answered = match wish {
+        Some(wish) => {
+            let remembered = ledger.approve_and_remember(intent.id(), by, seen, wish).await?;
+            remembered.map(|remembered| remembered.map(Some))
+        }
+        None => {
+            ledger
+                .update(intent.id(), move |intent, now| intent.approve(&by, seen, now).map(|()| None))
+                .await?
+        }
+    };
     match answered {
-        Some(Ok(())) => {}
-        Some(Err(refusal)) => return Ok(output::refusal(&refusal)),
+        Some(Ok(None)) => {}
+        Some(Ok(Some(grant))) if as_json => eprintln!("Remembered as {}.", grants::in_words(&grant)),
+        Some(Ok(Some(grant))) => {
+            output::line(format_args!("Remembered as {}.", grants::in_words(&grant)));
+            output::line(format_args!("`yesgate grants revoke {}` takes it back.", grant.id));
+        }
+        Some(Err(refusal)) => return counted(&ledger, &intent, &refusal, as_json).await,
         None => return Ok(output::not_found("the question is gone", "`yesgate pending` lists what is open")),
     }
     if !as_json {
         output::line(format_args!("Approved {} at level `{assurance}`.", intent.id()));
     }
-    let ended = wait_for_end(&ledger, &intent).await?;
+    tell_the_end(&ledger, intent.id(), as_json).await
+}
+
+/// Changes the arguments of a question, shows what came of it, and says yes to that.
+async fn approve_edited(
+    settings: &Settings,
+    ledger: &Ledger,
+    intent: &Intent,
+    args: &ApproveArgs,
+    file: &str,
+    as_json: bool,
+) -> anyhow::Result<Done> {
+    let question = match edit::edited(settings, ledger, intent, file).await? {
+        Ok(question) => question,
+        Err(refusal) => return Ok(output::refusal(&refusal)),
+    };
+    let id = IntentId::from_entropy(SystemEntropy.draw()?);
+    // Only to be looked at: the ledger opens the real one.
+    let draft = Intent::open(id.clone(), question.clone(), intent.asked_by().clone(), now());
+    if !args.yes && confirmed(&draft)?.is_none() {
+        output::line("Not approved, and not changed. The question stays open; `yesgate deny` says no.");
+        return Ok(Done::Refused);
+    }
+    let edit =
+        Edit { of: intent.id().clone(), seen: intent.digest(), id: id.clone(), question, by: approver() };
+    if let Err(refusal) = ledger.edit(edit).await? {
+        return Ok(output::refusal(&refusal));
+    }
+    if !as_json {
+        output::line(format_args!("Changed {} to {id}, and approved it. The agent is told.", intent.id()));
+    }
+    tell_the_end(ledger, &id, as_json).await
+}
+
+/// Waits for the end of what was approved, and says how it ended.
+async fn tell_the_end(ledger: &Ledger, id: &IntentId, as_json: bool) -> anyhow::Result<Done> {
+    let ended = wait_for_end(ledger, id).await?;
     if as_json {
         output::json(&describe(&ended, now()))?;
     }
@@ -75,6 +138,29 @@ pub(super) async fn approve(settings: &Settings, args: &ApproveArgs, as_json: bo
         | State::Voided => return Ok(output::refusal(&ended.ending())),
     }
     Ok(Done::Ok)
+}
+
+/// A yes that is one of several is no refusal, if it was counted.
+async fn counted(ledger: &Ledger, before: &Intent, refusal: &Refusal, as_json: bool) -> anyhow::Result<Done> {
+    let current = ledger.intent(before.id()).await?.context("the question is gone")?;
+    if current.yeses().len() == before.yeses().len() {
+        return Ok(output::refusal(refusal));
+    }
+    let (have, need) = (current.yeses().len(), current.question().quorum.people());
+    let words =
+        format!("Your yes is counted: {have} of {need}. It runs when enough others have said yes too.");
+    finish(ledger, before, as_json, &words).await
+}
+
+/// Says that more than one call is at stake, before the question is put.
+fn announce(wish: &Wish) {
+    let scope = match &wish.scope {
+        WishedScope::Exact => "the same call again".to_owned(),
+        WishedScope::Pattern(pattern) => format!("calls where {}", Sanitized::line(pattern.as_str())),
+        WishedScope::Tool => "EVERY call of this tool".to_owned(),
+    };
+    output::line(format_args!("Your yes will also count, without asking, for {scope} by the same client."));
+    output::line("");
 }
 
 /// Shows the question and asks. Only a terminal is asked; its end, or anything but `y`, is no yes. Where
@@ -110,17 +196,19 @@ fn approver() -> Approver {
     let uid = rustix::process::getuid().as_raw();
     Approver {
         name: format!("account {uid} at the command line"),
+        // As the local caller's principal is named: whoever the call is made for is no second person.
+        identity: Some(format!("uid-{uid}")),
         surface: Surface::Human,
         assurance: Assurance::Local,
         typed: None,
     }
 }
 
-async fn wait_for_end(ledger: &Ledger, intent: &Intent) -> anyhow::Result<Intent> {
+async fn wait_for_end(ledger: &Ledger, id: &IntentId) -> anyhow::Result<Intent> {
     let mut changes = ledger.changes();
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let current = ledger.intent(intent.id()).await?.context("the question is gone")?;
+        let current = ledger.intent(id).await?.context("the question is gone")?;
         if !current.state().is_under_way() || timeout_at(deadline, changes.changed()).await.is_err() {
             return Ok(current);
         }
@@ -152,6 +240,26 @@ pub(super) async fn deny(settings: &Settings, args: &DenyArgs, as_json: bool) ->
     }
     match ledger.update(intent.id(), move |intent, now| intent.deny(&by, reason, now)).await? {
         Some(Ok(())) => finish(&ledger, &intent, as_json, "Denied. Nothing ran; the agent is told.").await,
+        Some(Err(refusal)) => Ok(output::refusal(&refusal)),
+        None => Ok(output::not_found("the question is gone", "`yesgate pending` lists what is open")),
+    }
+}
+
+pub(super) async fn respond(settings: &Settings, args: &RespondArgs, as_json: bool) -> anyhow::Result<Done> {
+    if args.text.trim().is_empty() {
+        let hint = "write what the agent should know; `yesgate deny` says no without words";
+        return Err(Hinted::new("there are no words to answer with", Some(hint)).into());
+    }
+    let (ledger, _) = settings.ledger().await?;
+    let intent = match find(&ledger, &args.id).await? {
+        Found::One(intent) => intent,
+        Found::Other(done) => return Ok(done),
+    };
+    let (by, text) = (approver(), args.text.clone());
+    match ledger.update(intent.id(), move |intent, now| intent.respond(&by, text, now)).await? {
+        Some(Ok(())) => {
+            finish(&ledger, &intent, as_json, "Answered. Nothing ran; the agent is told your words.").await
+        }
         Some(Err(refusal)) => Ok(output::refusal(&refusal)),
         None => Ok(output::not_found("the question is gone", "`yesgate pending` lists what is open")),
     }

@@ -42,6 +42,7 @@ pub(super) async fn run(settings: &Settings, as_json: bool) -> anyhow::Result<Do
     findings.push(levels());
     findings.push(same_account());
     findings.extend(unreachable_rules(settings));
+    findings.extend(quorums(settings));
     findings.extend(system());
     let broken = findings.iter().any(|finding| finding.weight == Weight::Mend);
     if as_json {
@@ -191,6 +192,21 @@ fn unreachable_rules(settings: &Settings) -> Vec<Finding> {
                     "{name} needs a yes at level `{least}`, which cannot be given here: its calls are refused"
                 ),
             )
+        })
+        .collect()
+}
+
+/// Rules that want several people, where one account is one person.
+fn quorums(settings: &Settings) -> Vec<Finding> {
+    let rules = settings.config.policy.quorums().into_iter();
+    rules
+        .map(|(name, quorum)| {
+            let text = format!(
+                "rule {name} wants the yes of {} different people; all who answer at the command line under this \
+                 account are one, and none where the agent runs under it too",
+                quorum.people()
+            );
+            know("quorum", text)
         })
         .collect()
 }

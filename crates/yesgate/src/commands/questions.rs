@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use yesgate_core::intent::{DoneKind, Intent, State};
 use yesgate_core::redact::redact;
 use yesgate_core::render::{Sanitized, render_value};
-use yesgate_core::verdict::Spend;
+use yesgate_core::verdict::{Quorum, Spend};
 use yesgate_ledger::{Filter, Ledger};
 
 use super::regime::stops;
@@ -157,6 +157,10 @@ pub(super) fn print(intent: &Intent) {
         }
     }
     row("needs", &format_args!("a yes at level `{}` or better", question.least));
+    if question.quorum > Quorum::ONE {
+        let (have, need) = (intent.yeses().len(), question.quorum.people());
+        row("quorum", &format_args!("{have} of {need} different people have said yes"));
+    }
     if let Some(text) = intent.text_to_type() {
         row("by typing", &Sanitized::quoted(text));
     }
@@ -228,6 +232,7 @@ pub(super) fn describe(intent: &Intent, now: Timestamp) -> Value {
         })),
         "channel": question.channel,
         "least_assurance": question.least,
+        "quorum": {"have": intent.yeses().len(), "need": question.quorum.people()},
         "opened_at": intent.opened_at(),
         "decide_by": intent.decide_by(),
         "seconds_left": intent.decide_by().duration_since(now).as_secs().max(0),

@@ -41,7 +41,7 @@ pub(super) async fn thaw(settings: &Settings, args: &ThawArgs, as_json: bool) ->
     } else if was_frozen {
         output::line(format_args!("{} is thawed: its calls are judged again.", shown(&caller)));
     } else {
-        output::line(format_args!("{} was not frozen.", shown(&caller)));
+        output::line(format_args!("{} was not frozen. Its noes so far are forgotten.", shown(&caller)));
     }
     Ok(Done::Ok)
 }

@@ -155,6 +155,7 @@ impl Answer {
     fn into_said(self) -> Said {
         let approver = |name, assurance| Approver {
             name,
+            identity: None,
             surface: Surface::Human,
             assurance: STRONGEST.min(assurance),
             typed: None,

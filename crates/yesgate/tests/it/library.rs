@@ -126,6 +126,7 @@ async fn an_answer_elsewhere_ends_the_wait_for_a_callback() {
     let elsewhere = async |question: yesgate::Asking| {
         let by = Approver {
             name: "eve".into(),
+            identity: None,
             surface: Surface::Human,
             assurance: Assurance::Local,
             typed: None,

@@ -61,6 +61,7 @@ fn states(slot: &Slot) -> Vec<State> {
 fn a_rules_yes_never_answers_a_question() {
     let rule = Approver {
         name: "rule small change".into(),
+        identity: None,
         surface: Surface::Rule,
         assurance: Assurance::Verified,
         typed: None,

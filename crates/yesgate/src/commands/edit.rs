@@ -1,0 +1,154 @@
+//! `approve --edit`: a human changes the arguments, and says yes to what came of it.
+//!
+//! INVARIANT: the changed call is judged here by the policy and the pins, shown whole, and judged again by the gate
+//! that runs it, which also knows the present state. The stricter of the two holds.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::process::Command;
+
+use anyhow::Context as _;
+use yesgate_core::call::{Presented, ToolCall};
+use yesgate_core::definition::ToolDefinition;
+use yesgate_core::intent::Intent;
+use yesgate_core::json::{CanonicalJson, Limits, parse_strict};
+use yesgate_core::policy::{ClientWays, Facts};
+use yesgate_core::refusal::{Refusal, Why};
+use yesgate_core::render::{Sanitized, render_value};
+use yesgate_core::switch::OperatorSwitch;
+use yesgate_core::verdict::{Question, Verdict};
+use yesgate_ledger::Ledger;
+
+use super::wrap::{REACH, trust};
+use crate::catalogue;
+use crate::output::Hinted;
+use crate::settings::{Settings, now};
+
+/// The question with changed arguments, as the policy puts it, or why it cannot be put.
+pub(super) async fn edited(
+    settings: &Settings,
+    ledger: &Ledger,
+    intent: &Intent,
+    file: &str,
+) -> anyhow::Result<Result<Question, Refusal>> {
+    let text = changed_text(intent, file)?;
+    let arguments = parse_strict(text.as_bytes(), Limits::default())
+        .map_err(|error| Hinted::new(format!("the arguments are not readable: {error}"), None::<String>))?;
+    if !arguments.is_object() {
+        return Err(Hinted::new("the arguments are no JSON object", None::<String>).into());
+    }
+    let old = intent.question();
+    let mut binding = old.binding.clone();
+    binding.arguments = CanonicalJson::of(&arguments)?;
+    let Some((definition, untrusted)) = definition(settings, old)? else {
+        return Ok(Err(Why::ToolChanged.into()));
+    };
+    let pins = ledger.pins(&binding.server).await?;
+    let regime = ledger.regimes().await?.of(&binding.caller);
+    let windows = settings.config.policy.windows(&binding);
+    let spent = ledger.spent(windows, binding.digest()).await?;
+    let facts = Facts {
+        definition: &definition,
+        trust: trust(&settings.config, &binding.server, untrusted),
+        known: pins.known(&binding.tool),
+        regime: &regime,
+        ways: ClientWays::default(),
+        switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
+        reach: REACH,
+        state: None,
+        spent: &spent,
+        now: now(),
+    };
+    let presented = Presented { mode: Some(binding.mode), ..Presented::default() };
+    let verdict = settings.config.policy.decide(ToolCall { binding: binding.clone() }, &presented, &facts);
+    Ok(match verdict {
+        // Whatever a rule would say by itself, it is this human's yes.
+        Verdict::Ask(question) => Ok(Question { standing: None, ..*question }),
+        // It would run unasked, or change nothing; the human says yes all the same.
+        Verdict::Forward(_) | Verdict::Unneeded(_) => match render_value(&arguments) {
+            Ok(_) => {
+                let words = format!("{} on {} with changed arguments", binding.tool, binding.server);
+                Ok(Question { binding, summary: Sanitized::line(&words), spend: None, ..old.clone() })
+            }
+            Err(too_large) => Err(Why::TooLargeToReview { bytes: too_large.bytes }.into()),
+        },
+        Verdict::Refuse(refusal) => Err(refusal),
+        Verdict::AskWithPreview(..) | Verdict::Explain(_) | Verdict::Preview(_) => {
+            Err(Why::NotEditable.into())
+        }
+    })
+}
+
+/// The definition that the question is bound to, and how far its server is believed. `None`: it is another one by
+/// now, or was never seen.
+fn definition(settings: &Settings, old: &Question) -> anyhow::Result<Option<(ToolDefinition, bool)>> {
+    let seen = catalogue::all(&settings.home)?.into_iter().find(|seen| seen.server == old.binding.server);
+    let Some(seen) = seen else { return Ok(None) };
+    let definitions = seen.tools.iter().filter_map(|tool| {
+        let value = yesgate_core::json::parse_lenient(tool.get().as_bytes(), Limits::SERVER).ok()?;
+        ToolDefinition::parse(&value).ok()
+    });
+    let mut fitting = definitions.filter(|definition| definition.digest == old.binding.definition);
+    Ok(fitting.next().map(|definition| (definition, seen.untrusted)))
+}
+
+/// The new arguments: from a file, from stdin, or out of an editor that begins with the old ones.
+fn changed_text(intent: &Intent, file: &str) -> anyhow::Result<String> {
+    match file {
+        "-" => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).context("stdin cannot be read")?;
+            Ok(text)
+        }
+        "" => out_of_editor(intent),
+        path => std::fs::read_to_string(path).with_context(|| format!("`{path}` cannot be read")),
+    }
+}
+
+fn out_of_editor(intent: &Intent) -> anyhow::Result<String> {
+    if !std::io::stdin().is_terminal() {
+        let hint = "name a file with the arguments: --edit FILE, or --edit - for stdin";
+        return Err(Hinted::new("there is no terminal to edit at", Some(hint)).into());
+    }
+    let editor = std::env::var("EDITOR").ok().filter(|editor| !editor.trim().is_empty());
+    let editor = editor
+        .ok_or_else(|| Hinted::new("$EDITOR is not set", Some("set it, or name a file: --edit FILE")))?;
+    // In a folder of its own that nobody else can look into.
+    let folder = Folder::make()?;
+    let path = folder.0.join("arguments.json");
+    let before = serde_json::to_string_pretty(&intent.question().binding.arguments.to_value())?;
+    std::fs::write(&path, before)?;
+    // As other programs do: the variable may hold options too.
+    let mut words = editor.split_whitespace();
+    let status = Command::new(words.next().unwrap_or_default()).args(words).arg(&path).status();
+    let status = status.with_context(|| format!("`{editor}` cannot be started"))?;
+    if !status.success() {
+        return Err(Hinted::new("the editor failed; nothing was changed", None::<String>).into());
+    }
+    Ok(std::fs::read_to_string(&path)?)
+}
+
+/// A folder that goes when it is no longer needed.
+struct Folder(std::path::PathBuf);
+
+impl Folder {
+    fn make() -> anyhow::Result<Self> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        let name = format!("yesgate-edit-{}", yesgate_core::id::BootId::from_entropy(draw()?));
+        let path = std::env::temp_dir().join(name);
+        std::fs::DirBuilder::new().mode(0o700).create(&path).context("no folder can be made to edit in")?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("Error: {} could not be removed: {error}", self.0.display());
+        }
+    }
+}
+
+fn draw() -> anyhow::Result<[u8; 32]> {
+    use yesgate_core::clock::Entropy as _;
+    Ok(yesgate::SystemEntropy.draw()?)
+}
