@@ -328,7 +328,7 @@ impl Host {
     }
 
     /// Parameters with what the host's era demands of every request.
-    fn in_era(&self, mut params: Value) -> Value {
+    pub(crate) fn in_era(&self, mut params: Value) -> Value {
         match self.era {
             HostEra::Legacy => {}
             HostEra::Modern => params["_meta"] = self.modern_meta(),

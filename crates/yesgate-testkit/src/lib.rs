@@ -9,6 +9,7 @@
 //! - [`RestHost`]: a client without MCP.
 //! - [`Stage`]: a home, a configuration and a log of their own for one test, and the processes in between.
 //! - [`ServeStage`]: the same for `yesgate serve`, with several servers behind it.
+//! - [`Lane`]: one blocking client API over all four ways in: stdio and HTTP, in either era.
 //! - [`history`]: joins what the server really received with what the ledger says. No test that runs
 //!   something gated should end without [`Stage::check_history`]: the gateway's word alone proves nothing.
 //!
@@ -37,6 +38,7 @@ pub mod conformance;
 pub mod conformance_client;
 pub mod history;
 pub mod host;
+pub mod lane;
 pub mod mock_http;
 pub mod mock_server;
 pub mod rest_host;
@@ -50,6 +52,7 @@ pub use answer::{confirm_token, error_code, intent_id, refusal, structured, text
 pub use authorization_server::AuthorizationServer;
 pub use history::History;
 pub use host::Host;
+pub use lane::{Human, Lane, LaneEra, Play, Player, Told};
 pub use mock_http::{Misbehaviour, MockEras, MockHttp, MockSettings, On};
 pub use rest_host::{RestAnswer, RestHost};
 pub use serve_stage::{Gateway, ServeStage};

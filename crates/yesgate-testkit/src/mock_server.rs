@@ -24,8 +24,8 @@
 //! `--die-on TOOL` (exit code 3, unanswered) · `--die-at-start` · `--hang-on TOOL` · `--stop-reading-after N` ·
 //! `--garbage` · `--answer-twice` (differently) · `--answer-wrong-id` (before the right answer) · `--huge TOOL`
 //! (6 MiB) · `--echo TOOL` (its arguments as `structuredContent`, byte for byte) · `--rug-pull-after N` ·
-//! `--rug-pull-also TOOL` · `--grow-after N` (`peek_note`) · `--pages N` (the first cursor is the empty
-//! string) · `--silent-discover` · `--slow-start-ms N`.
+//! `--rug-pull-also TOOL` · `--grow-after N` (`peek_note`) · `--deploy` (`deploy`, which previews itself with
+//! `dry_run`) · `--pages N` (the first cursor is the empty string) · `--silent-discover` · `--slow-start-ms N`.
 
 pub(crate) mod flags;
 pub(crate) mod notes;

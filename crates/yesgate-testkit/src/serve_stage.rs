@@ -66,14 +66,20 @@ impl ServeStage {
 
     /// A part of the configuration: a mock server on stdio under this name, with these flags.
     pub fn child(&self, name: &str, flags: &[&str]) -> String {
+        // A JSON array of strings is a TOML one.
+        let words = Value::from(self.child_words(name, flags));
+        format!("[servers.{name}]\ncommand = {words}\ntrusted = true\n")
+    }
+
+    /// The command of that server.
+    pub(crate) fn child_words(&self, name: &str, flags: &[&str]) -> Vec<String> {
         let log = self.log_file(name);
         let behaviour = self.stage.file(&format!("{name}.behaviour"));
         let mut words = vec![text(self.stage.mock_server().as_os_str())];
         words.extend(["--log".into(), text(log.as_os_str())]);
         words.extend(["--behaviour".into(), text(behaviour.as_os_str())]);
         words.extend(flags.iter().map(ToString::to_string));
-        // A JSON array of strings is a TOML one.
-        format!("[servers.{name}]\ncommand = {}\ntrusted = true\n", Value::from(words))
+        words
     }
 
     /// A part of the configuration: this mock server over HTTP, under this name.

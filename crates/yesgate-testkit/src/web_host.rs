@@ -191,7 +191,16 @@ impl WebHost {
 
     /// A request that is ready to be sent, or to be broken first.
     pub fn draft(&self, method: &str, params: Value) -> Draft<'_> {
-        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        self.draft_as(self.draw_id(), method, params)
+    }
+
+    /// An id that no request of this client has had.
+    pub(crate) fn draw_id(&self) -> Value {
+        json!(self.last_id.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    /// The same as [`Self::draft`] under an id that was drawn before.
+    pub(crate) fn draft_as(&self, id: Value, method: &str, params: Value) -> Draft<'_> {
         let name = match method {
             "tools/call" | "prompts/get" => params["name"].as_str(),
             "resources/read" => params["uri"].as_str(),
@@ -199,7 +208,7 @@ impl WebHost {
         };
         let mirrored = name.map(draft::mirrored);
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": self.in_era(params)});
-        let mut draft = self.raw(message.to_string()).answering(json!(id));
+        let mut draft = self.raw(message.to_string()).answering(id);
         if self.session.is_none() {
             draft = draft.header("mcp-method", method);
             if let Some(name) = mirrored {

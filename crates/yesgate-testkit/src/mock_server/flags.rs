@@ -40,6 +40,8 @@ pub(crate) struct Flags {
     pub(crate) rug_pull_also: Vec<String>,
     /// After so many lists of tools there is one more, `peek_note`.
     pub(crate) grow_after: Option<u64>,
+    /// There is one more tool, `deploy`.
+    pub(crate) deploy: bool,
     /// How many tools stand on a page.
     pub(crate) pages: Option<usize>,
     /// `server/discover` is left unanswered.
@@ -73,6 +75,7 @@ impl Flags {
                 "--rug-pull-after" => flags.rug_pull_after = Some(number(&value()?)?),
                 "--rug-pull-also" => flags.rug_pull_also.push(value()?),
                 "--grow-after" => flags.grow_after = Some(number(&value()?)?),
+                "--deploy" => flags.deploy = true,
                 "--pages" => flags.pages = Some(number::<usize>(&value()?)?.max(1)),
                 "--silent-discover" => flags.silent_discover = true,
                 "--slow-start-ms" => flags.slow_start = Duration::from_millis(number(&value()?)?),

@@ -47,10 +47,30 @@ impl Notes {
                 self.notes.clear();
                 done(era, &format!("run {run}: deleted everything"))
             }
+            "deploy" => Ok(self.deploy(arguments, era)),
             "fail" => Ok(failed(era, &format!("run {run}: it failed"))),
             "rpc_error" => Err(RpcError::new(4242, "the mock refuses").with(json!({"run": run}))),
             _ => return None,
         })
+    }
+
+    /// Deploys, or previews that. What would be deployed is what is there: another note is another preview.
+    fn deploy(&self, arguments: &Value, era: Era) -> Value {
+        let name = plain(&arguments["name"]);
+        if name == "nowhere" {
+            return failed(era, "there is no such place");
+        }
+        let said = match arguments["dry_run"].as_bool() {
+            Some(true) => json!({
+                "provisioner": "mock",
+                "script": format!("deploy-{name}.sh"),
+                "estimated_duration": "2 minutes",
+                "notes": self.notes.keys().collect::<Vec<_>>(),
+            }),
+            Some(false) | None => json!({"run_id": format!("run-{}", self.runs), "deployed": name}),
+        };
+        let content = json!([{"type": "text", "text": said.to_string()}]);
+        era.complete(object(json!({"content": content, "structuredContent": said})))
     }
 
     /// Deletes a note, and takes no argument but its name.

@@ -85,6 +85,14 @@ pub(crate) fn definitions(flags: &Flags, lists_before: u64) -> Vec<Value> {
             "annotations": {"readOnlyHint": true},
         }));
     }
+    if flags.deploy {
+        let properties = json!({"name": {"type": "string"}, "dry_run": {"type": "boolean"}});
+        tools.push(json!({
+            "name": "deploy",
+            "description": "Deploys all notes, or says with `dry_run` what that would do.",
+            "inputSchema": schema(properties, &["name"]),
+        }));
+    }
     for tool in &mut tools {
         let is_pulled = pulled && flags.rug_pull_also.iter().any(|name| tool["name"] == name.as_str());
         if let (true, Some(tool)) = (is_pulled, tool.as_object_mut()) {
