@@ -9,6 +9,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use crate::board::Ask;
 use crate::envelope::RequestKey;
 use crate::era::Era;
+use crate::errand::Person;
 use crate::raw::{RawObject, bytes, raw};
 use crate::reply::Reply;
 use crate::talk::{AskError, Given, InputAnswer, InputMethod, InputRequest, Notice, Party, Talk};
@@ -19,6 +20,8 @@ use crate::upstream::pipe::Interest;
 #[derive(Clone, Debug)]
 pub struct Hearing {
     client: Option<Arc<Listener>>,
+    /// Who gives the input that a server asks for in an answer, where nobody hears it here.
+    giver: Option<Arc<dyn Talk>>,
 }
 
 #[derive(Debug)]
@@ -56,7 +59,13 @@ impl LogLevel {
 impl Hearing {
     /// Nobody listens.
     pub const fn deaf() -> Self {
-        Self { client: None }
+        Self { client: None, giver: None }
+    }
+
+    /// A host that hears its server itself. Only the input that the server asks for in its answer to a call of ours
+    /// has to be fetched: the host does not know that call.
+    pub(crate) fn beside(person: Option<&Person>) -> Self {
+        Self { client: None, giver: person.map(|person| Arc::clone(&person.talk)) }
     }
 
     /// A client that waits for the answer to its request.
@@ -68,7 +77,7 @@ impl Hearing {
         };
         let (party, talk) = (Arc::clone(&ask.party), Arc::clone(&ask.talk));
         let (token, trace) = (ask.progress.clone(), ask.trace.clone());
-        Self { client: Some(Arc::new(Listener { party, talk, token, log, trace })) }
+        Self { client: Some(Arc::new(Listener { party, talk, token, log, trace })), giver: None }
     }
 
     /// The least level of log messages that the client wants with this request.
@@ -111,8 +120,8 @@ impl Hearing {
 
     /// Asks the client.
     pub(crate) async fn ask(&self, requests: Vec<InputRequest>) -> Result<Vec<InputAnswer>, AskError> {
-        match &self.client {
-            Some(client) => client.talk.ask(requests).await,
+        match self.client.as_ref().map(|client| &client.talk).or(self.giver.as_ref()) {
+            Some(talk) => talk.ask(requests).await,
             None => Err(AskError::Unable),
         }
     }

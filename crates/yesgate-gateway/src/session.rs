@@ -18,6 +18,7 @@ use crate::front::FrontSettings;
 use crate::front::pipe::at_once_or_later;
 use crate::front::reach::{Charge, HostCall, Reach};
 use crate::gate::Gate;
+use crate::hearing::Hearing;
 use crate::methods::{Route, passes, route};
 use crate::own_tools::OwnTool;
 use crate::raw::{RawObject, elements};
@@ -197,7 +198,8 @@ impl Session {
         let errand_of = caller.clone();
         let carried = self.reach.carry(call, move |Charge { line, cancel, person }| {
             Box::pin(async move {
-                let errand = Errand { person, ..Errand::of_host(errand_of, way, cancel) };
+                let hearing = Hearing::beside(person.as_ref());
+                let errand = Errand { person, hearing, ..Errand::of_host(errand_of, way, cancel) };
                 let pass = Pass::Line { line: &line, id: key };
                 let incoming = Incoming { message: &line, call: None, tool: None, headers: None, pass };
                 match gate.handle(&errand, incoming).await {
