@@ -64,6 +64,8 @@ pub struct Gate {
     /// A question was opened: somebody may soon say yes to it.
     pub(crate) opened: Notify,
     pub(crate) runs: Runs,
+    /// The forms that are open at clients.
+    pub(crate) forms: Runs,
 }
 
 /// The server that is gated.
@@ -135,6 +137,7 @@ impl Gate {
             observer,
             opened: Notify::new(),
             runs: Runs::none(),
+            forms: Runs::none(),
             server,
             policy: RwLock::new(policy),
             ledger,

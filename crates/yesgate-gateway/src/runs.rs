@@ -1,6 +1,7 @@
-//! The approved calls that are running now: whoever ends the gateway waits for them, or gives them up.
+//! What is under way now: whoever ends the gateway waits for it, or gives it up.
 //!
-//! INVARIANT: a run is counted from before it leaves until how it ended is written down.
+//! INVARIANT: a run is counted from before it leaves until how it ended is written down. So is a form that a client
+//! shows, until what came of it is.
 
 use std::sync::Arc;
 

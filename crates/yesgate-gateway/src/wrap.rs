@@ -312,6 +312,7 @@ impl Life {
         let writing = async {
             self.session.listed().await;
             while self.tasks.join_next().await.is_some() {}
+            self.gate.forms.ended().await;
         };
         if timeout(LAST_WORDS, writing).await.is_err() {
             self.tasks.abort_all();

@@ -58,6 +58,8 @@ impl Gate {
             method: InputMethod::Elicitation,
             params: raw(Value::Object(params).to_string()),
         };
+        // A form that its client leaves behind is withdrawn before the gateway ends.
+        let _open = self.forms.begin();
         let begun = Instant::now();
         let given = tokio::select! {
             biased;
