@@ -52,7 +52,6 @@ pub(crate) struct Carried {
 #[derive(Debug)]
 pub(crate) struct Incoming<'a> {
     pub(crate) scope: Scope,
-    pub(crate) caller: &'a Caller,
     pub(crate) message: Bytes,
     pub(crate) request: &'a Request<'a>,
     pub(crate) headers: Option<HeaderMap>,
@@ -95,13 +94,13 @@ impl Desk {
 
     /// Begins a modern request, or goes on with one that was parked.
     pub(crate) fn begin(&self, incoming: Incoming<'_>, party: Arc<Party>, meta: &Meta<'_>) -> Begun {
-        let Incoming { scope, caller, message, request, headers } = incoming;
+        let Incoming { scope, message, request, headers } = incoming;
         if let Some(state) = request.fields.request_state {
             let Some(state) = text(state) else {
                 return Begun::Answered(Reply::error(-32602, "`requestState` must be a string", None));
             };
             if state.starts_with(PREFIX) {
-                return self.resume(&scope, caller, message, request, &state, party, meta);
+                return self.resume(&scope, message, request, &state, party, meta);
             }
         }
         let asking = match request.method.as_ref() {
@@ -130,18 +129,16 @@ impl Desk {
         Begun::Leg(Leg::first(exchange, Arc::clone(&self.parked), scope, party, message))
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one message, taken apart by the only caller")]
     fn resume(
         &self,
         scope: &Scope,
-        caller: &Caller,
         message: Bytes,
         request: &Request<'_>,
         state: &str,
         party: Arc<Party>,
         meta: &Meta<'_>,
     ) -> Begun {
-        let binding = match parked::binding(caller, scope, &request.method, request.params) {
+        let binding = match parked::binding(&party, scope, &request.method, request.params) {
             Ok(binding) => binding,
             Err(Malformed(words)) => return Begun::Answered(Reply::error(-32602, &words, None)),
         };

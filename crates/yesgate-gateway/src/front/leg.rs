@@ -121,7 +121,7 @@ impl Leg {
         let Some(exchange) = self.exchange.take() else { return Reply::Silent };
         let binding = match read(&self.message) {
             Ok(Message::Request(request)) => {
-                parked::binding(&self.party.caller, &self.scope, &request.method, request.params)
+                parked::binding(&self.party, &self.scope, &request.method, request.params)
             }
             Ok(Message::Notification(_) | Message::Response { .. }) | Err(_) => {
                 Err(Malformed("the request cannot be read again".into()))

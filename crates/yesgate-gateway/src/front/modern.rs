@@ -80,7 +80,7 @@ impl HttpFront {
             return self.listen(scope, party, request).await;
         }
         let wish = Wish::of(&headers);
-        let incoming = Incoming { scope, caller, message: body, request, headers: Some(headers) };
+        let incoming = Incoming { scope, message: body, request, headers: Some(headers) };
         match self.desk.begin(incoming, party, meta) {
             Begun::Leg(leg) => self.speak(leg, request.id, wish).await,
             Begun::Answered(reply) => finish(reply, request.id),

@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 use yesgate_core::caller::Caller;
 use yesgate_core::digest::{Digest, Hasher};
+use yesgate_core::id::ClientId;
 use yesgate_core::json::{CanonicalJson, Limits, parse_strict};
 
 use super::exchange::Exchange;
@@ -26,6 +27,7 @@ use crate::board::Scope;
 use crate::metrics::Metrics;
 use crate::raw::Raw;
 use crate::reply::Reply;
+use crate::talk::Party;
 
 /// What a state of ours begins with; any other is between the client and its server.
 pub(crate) const PREFIX: &str = "yg1.";
@@ -152,7 +154,7 @@ impl Parked {
 
 /// What a state is bound to: who asks, where, and for exactly what.
 pub(crate) fn binding(
-    caller: &Caller,
+    party: &Party,
     scope: &Scope,
     method: &str,
     params: Option<Raw<'_>>,
@@ -165,11 +167,14 @@ pub(crate) fn binding(
         }
     }
     let params = CanonicalJson::of(&params).map_err(|error| malformed(&error))?;
+    let caller = &party.caller;
     let mut hasher = Hasher::new("yesgate/parked/1");
     hasher
         .field(caller.org.as_str().as_bytes())
         .field(caller.principal.as_str().as_bytes())
         .field(caller.client.as_str().as_bytes())
+        // Where nobody else names clients, they are told apart by the name they give themselves.
+        .field(party.client.as_ref().map_or("", ClientId::as_str).as_bytes())
         .field(match scope {
             Scope::All => b"".as_slice(),
             Scope::One(server) => server.as_str().as_bytes(),

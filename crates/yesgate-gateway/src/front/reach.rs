@@ -241,11 +241,10 @@ impl Reach {
         party: Arc<Party>,
         line: &Bytes,
     ) -> Course {
-        let binding =
-            match parked::binding(&party.caller, &self.scope, "tools/call", call.params.map(Raw::from)) {
-                Ok(binding) => binding,
-                Err(Malformed(words)) => return Course::Answered(Reply::error(-32602, &words, None)),
-            };
+        let binding = match parked::binding(&party, &self.scope, "tools/call", call.params.map(Raw::from)) {
+            Ok(binding) => binding,
+            Err(Malformed(words)) => return Course::Answered(Reply::error(-32602, &words, None)),
+        };
         match self.parked.resume(state, binding, fields.input_responses) {
             Resumed::Going(exchange) => {
                 let (parked, scope) = (Arc::clone(&self.parked), self.scope.clone());
