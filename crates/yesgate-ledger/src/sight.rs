@@ -126,9 +126,13 @@ impl Look {
         events
     }
 
-    /// Whether a question is still about the tool as it is, or is not ours to judge.
+    /// Whether a question is still about the tool as it is, or is not ours to judge. One about the gateway itself,
+    /// such as the caller's mode, has no tool of the server that could change.
     fn stands(&self, intent: &Intent) -> bool {
         let binding = &intent.question().binding;
+        if binding.method != "tools/call" {
+            return true;
+        }
         let asked_by = intent.asked_by().boot.as_ref().filter(|boot| **boot != self.own);
         let is_anothers = match (&self.boots, asked_by) {
             (Some(boots), Some(boot)) => !boots.is_over(boot).unwrap_or(false),

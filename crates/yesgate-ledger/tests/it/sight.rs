@@ -140,6 +140,21 @@ async fn questions_about_a_changed_tool_are_void() {
     assert_sound(&ledger).await;
 }
 
+/// M6: a question about the gateway itself, such as the caller's mode, has no tool of the server: no list voids it.
+#[tokio::test]
+async fn a_question_about_the_gateway_itself_stands() {
+    let ledger = in_memory(&TestClock::new()).await;
+    let mut question = question("yesgate_set_mode", &json!({"mode": "execute"}));
+    question.binding.method = "yesgate/set_mode".into();
+    assert!(match ask(&ledger, 1, question).await.unwrap() {
+        Asked::Open(_) => true,
+        Asked::Claimed(..) | Asked::Refused(_) => false,
+    });
+    assert_eq!(sight(&ledger, list(&["get_plan"])).await.voided, []);
+    assert_eq!(state(&ledger, &id(1)).await, State::Pending);
+    assert_sound(&ledger).await;
+}
+
 /// A question that ran out of time before its tool changed is expired, not void.
 #[tokio::test]
 async fn a_question_that_is_over_is_not_voided() {
