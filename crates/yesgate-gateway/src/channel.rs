@@ -6,11 +6,11 @@ pub(crate) mod page;
 
 use yesgate_core::call::CallRequest;
 use yesgate_core::id::IntentId;
-use yesgate_core::intent::{Approver, Awaited, Intent, Runner};
+use yesgate_core::intent::{Approver, Awaited, Claim, Intent, Runner};
 use yesgate_core::refusal::Why;
 
 use crate::errand::Errand;
-use crate::gate::{Gate, forgotten};
+use crate::gate::{Gate, forgotten, with_preview};
 use crate::reply::Reply;
 
 impl Gate {
@@ -25,8 +25,9 @@ impl Gate {
     ) -> Reply {
         let caller = &errand.caller;
         let tool = intent.question().binding.tool.clone();
-        let ground = match self.ground(&errand.way, intent.question()).await {
-            Ok(ground) => ground,
+        let (ground, preview) = match self.asked_now(&errand.way, intent.question()).await {
+            Ok(Ok(now_asked)) => (intent.question().ground_under(&now_asked), now_asked.preview),
+            Ok(Err(ground)) => (ground, None),
             Err(_) if errand.way.is_forgotten() => return forgotten(errand),
             Err(refusal) => return self.refused(caller, Some(&tool), &refusal).await,
         };
@@ -42,6 +43,9 @@ impl Gate {
             })
             .await;
         match claim {
+            Ok(Some(Claim::Refused(refusal))) => {
+                self.refused(caller, Some(&tool), &with_preview(refusal, preview.as_deref())).await
+            }
             Ok(Some(claim)) => self.claimed(&tool, intent.id(), claim, request, errand).await,
             Ok(None) => self.refused(caller, Some(&tool), &Why::NoSuchIntent.into()).await,
             Err(error) => self.unavailable(caller, &tool, &error).await,

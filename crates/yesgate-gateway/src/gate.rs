@@ -34,7 +34,7 @@ use yesgate_ledger::{Ledger, LedgerError};
 
 use self::asking::Held;
 use self::judging::{Reviewed, no_state, unreadable_list};
-pub(crate) use self::refusing::forgotten;
+pub(crate) use self::refusing::{forgotten, with_preview};
 use self::refusing::{gateable, unneeded};
 use crate::book::{ToolsObserver, Unreadable};
 use crate::era::{Era, client_name};

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use tracing::Instrument as _;
 use yesgate_core::call::{CallRequest, ToolCall};
 use yesgate_core::definition::ToolDefinition;
@@ -18,7 +17,7 @@ use yesgate_core::verdict::{Channel, Question, Verdict};
 use super::judging::unreadable_list;
 use super::modes::SET_MODE;
 use super::remembered::Memory;
-use super::{Gate, forgotten};
+use super::{Gate, forgotten, with_preview};
 use crate::channel::elicitation::Elicited;
 use crate::errand::Errand;
 use crate::look_up::Circumstances;
@@ -200,10 +199,8 @@ impl Gate {
             })
             .await;
         match claimed {
-            // M4: whoever is told that the preview changed sees what it says now.
-            Ok(Some((_, Claim::Refused(refusal)))) if refusal.why == PREVIEW_CHANGED => {
-                let lines = preview.iter().flatten().map(|line| Value::from(line.as_str())).collect();
-                self.refused(&caller, Some(&tool), &refusal.showing("preview", lines)).await
+            Ok(Some((_, Claim::Refused(refusal)))) => {
+                self.refused(&caller, Some(&tool), &with_preview(refusal, preview.as_deref())).await
             }
             Ok(Some((id, claim))) => self.claimed(&tool, &id, claim, &request, errand).await,
             Ok(None) => self.refused(&caller, Some(&tool), &Why::TokenInvalid.into()).await,
@@ -258,5 +255,3 @@ impl Gate {
         Ok((Fresh { id, token: hash, asked_by: self.setting.asker.clone() }, token))
     }
 }
-
-const PREVIEW_CHANGED: Why = Why::TokenMismatch { field: "preview" };

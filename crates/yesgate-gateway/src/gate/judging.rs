@@ -256,13 +256,28 @@ impl Gate {
     /// # Errors
     /// When that cannot be found out.
     pub(crate) async fn ground(&self, way: &Upstream, question: &Question) -> Result<Ground, Refusal> {
+        Ok(match self.asked_now(way, question).await? {
+            Ok(now_asked) => question.ground_under(&now_asked),
+            Err(ground) => ground,
+        })
+    }
+
+    /// The question as it would be asked right now, or what else has become of its ground.
+    ///
+    /// # Errors
+    /// When that cannot be found out.
+    pub(crate) async fn asked_now(
+        &self,
+        way: &Upstream,
+        question: &Question,
+    ) -> Result<Result<Box<Question>, Ground>, Refusal> {
         if question.binding.method == SET_MODE {
-            return Ok(Ground::Holds);
+            return Ok(Err(Ground::Holds));
         }
         let Some(definition) =
             self.definition_now(way, &question.binding.tool).await.map_err(|_| unreadable_list())?
         else {
-            return Ok(Ground::ToolChanged);
+            return Ok(Err(Ground::ToolChanged));
         };
         let mode = question.binding.mode;
         let known = self.circumstances(way, &question.binding, mode).await.map_err(|NoState| no_state())?;
@@ -274,13 +289,11 @@ impl Gate {
         let ways = ClientWays { forms: question.channel == Channel::Elicitation };
         let verdict = self.judge(ToolCall { binding }, &presented, &definition, ways, &known);
         match self.previewed(way, verdict).await? {
-            Verdict::Ask(now_asked) | Verdict::AskWithPreview(now_asked, _) => {
-                Ok(question.ground_under(&now_asked))
-            }
-            Verdict::Forward(_) | Verdict::Unneeded(_) => Ok(Ground::Holds),
+            Verdict::Ask(now_asked) | Verdict::AskWithPreview(now_asked, _) => Ok(Ok(now_asked)),
+            Verdict::Forward(_) | Verdict::Unneeded(_) => Ok(Err(Ground::Holds)),
             // The same policy may judge otherwise a while later.
             Verdict::Refuse(refusal) if PASSING.contains(&refusal.why.code()) => Err(refusal),
-            Verdict::Explain(_) | Verdict::Preview(_) | Verdict::Refuse(_) => Ok(Ground::PolicyStricter),
+            Verdict::Explain(_) | Verdict::Preview(_) | Verdict::Refuse(_) => Ok(Err(Ground::PolicyStricter)),
         }
     }
 

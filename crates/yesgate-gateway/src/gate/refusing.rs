@@ -1,11 +1,12 @@
 //! Saying no: on the wire, in the ledger and in the numbers.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::call::CallRequest;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::ToolName;
 use yesgate_core::refusal::{Refusal, Why};
+use yesgate_core::render::Sanitized;
 use yesgate_core::verdict::Explanation;
 use yesgate_ledger::LedgerError;
 
@@ -80,6 +81,16 @@ pub(crate) fn forgotten(errand: &Errand) -> Reply {
     errand.begun.forget();
     let words = "The server has forgotten the session. Nothing ran, and no yes is spent. Try again.";
     Reply::error(-32603, words, Some(json!({"outcome": "not_sent", "retryable": true})))
+}
+
+/// M4: whoever is told that the preview changed sees what it says now.
+pub(crate) fn with_preview(refusal: Refusal, now: Option<&[Sanitized]>) -> Refusal {
+    match now.filter(|_| refusal.why == Why::TokenMismatch { field: "preview" }) {
+        Some(lines) => {
+            refusal.showing("preview", lines.iter().map(|line| Value::from(line.as_str())).collect())
+        }
+        None => refusal,
+    }
 }
 
 /// H9: the call would change nothing, so it is answered at once.
