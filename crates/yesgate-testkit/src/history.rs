@@ -5,6 +5,7 @@
 //! - every gated call that reached the server belongs to exactly one redemption: of the same tool, with the same
 //!   arguments, written down before the call arrived, by the process that the call's id names (over HTTP,
 //!   where each request has its own answer, an id names no process);
+//! - a call that brings the input which the server asked for belongs to a redemption that let a call go before it;
 //! - what the ledger calls finished (`ok`, `tool_error`) did reach the server;
 //! - no call carries the gateway's own arguments.
 //!
@@ -71,15 +72,17 @@ pub fn check(
             problems.push(format!("{call} carries `{own}`, which is the gateway's own"));
         }
         let fits = |(id, intent): &&(&String, &Intent)| {
-            !used.contains(*id)
+            used.contains(*id) == call.goes_on
                 && intent.tool == call.tool
                 && arguments.get(*id).is_some_and(|shown| is_shown_as(shown, &call.arguments))
                 && intent.redemptions.iter().any(|redemption| redemption.let_go(&call, carrier))
         };
         let first = |(_, intent): &&(&String, &Intent)| intent.redemptions.iter().map(|one| one.at).min();
         if let Some((id, _)) = redeemed.iter().filter(fits).min_by_key(first) {
-            used.insert(*id);
-            history.gated += 1;
+            // The further rounds of a call that asks its user are the same run.
+            if used.insert(*id) {
+                history.gated += 1;
+            }
         } else if ungated.contains(&call.tool) {
             history.ungated += 1;
         } else {
@@ -98,7 +101,10 @@ pub fn check(
 }
 
 /// What a caller tells the gateway in the arguments, and no server may see.
-const OWN_ARGUMENTS: [&str; 4] = ["confirm_token", "__confirm", "__mode", "__channel"];
+const OWN_ARGUMENTS: [&str; 5] = ["confirm_token", "__confirm", "__mode", "__channel", "__typed"];
+
+/// A question about the caller's own mode: no server hears of it.
+const SET_MODE: &str = "yesgate_set_mode";
 
 /// One question, as the audit trail tells it.
 #[derive(Debug, Default)]
@@ -135,7 +141,7 @@ fn read_intents(server: &str, rows: &[Value], problems: &mut Vec<String>) -> BTr
         let Some(id) = entry["intent"].as_str() else { continue };
         let event = entry["event"].as_str().unwrap_or_default();
         if event == "opened" {
-            if entry["server"] == server {
+            if entry["server"] == server && entry["tool"] != SET_MODE {
                 let tool = entry["tool"].as_str().unwrap_or_default().to_owned();
                 intents.insert(id.to_owned(), Intent { tool, ..Intent::default() });
             }
@@ -182,6 +188,8 @@ struct Call {
     id: String,
     tool: String,
     arguments: Value,
+    /// It brings the input that the server asked for in its answer to an earlier one.
+    goes_on: bool,
 }
 
 impl Call {
@@ -194,13 +202,14 @@ impl Call {
             id: message["id"].as_str().map_or_else(|| message["id"].to_string(), str::to_owned),
             tool: message["params"]["name"].as_str().unwrap_or_default().to_owned(),
             arguments: message["params"]["arguments"].clone(),
+            goes_on: message["params"].get("inputResponses").is_some(),
         })
     }
 }
 
 impl std::fmt::Display for Call {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { number, pid, at, id, tool, arguments } = self;
+        let Self { number, pid, at, id, tool, arguments, .. } = self;
         write!(f, "line {number} of process {pid} at {at}, call {id} of `{tool}` with {arguments},")
     }
 }

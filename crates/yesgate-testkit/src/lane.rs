@@ -246,6 +246,11 @@ impl Play {
         calls.map(|call| call["params"]["arguments"].clone()).collect()
     }
 
+    /// The folder of the ledger.
+    pub fn home(&self) -> PathBuf {
+        self.stage.stage().home()
+    }
+
     /// Replaces the configuration for gateways that start from now on.
     pub fn set_config(&self, toml: &str) {
         self.stage.set_config(&format!("{toml}\n{}", self.server));

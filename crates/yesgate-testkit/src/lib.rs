@@ -52,7 +52,7 @@ pub use answer::{confirm_token, error_code, intent_id, refusal, structured, text
 pub use authorization_server::AuthorizationServer;
 pub use history::History;
 pub use host::Host;
-pub use lane::{Human, Lane, LaneEra, Play, Player, Told};
+pub use lane::{Answers, Human, Lane, LaneEra, Play, Player, Told};
 pub use mock_http::{Misbehaviour, MockEras, MockHttp, MockSettings, On};
 pub use rest_host::{RestAnswer, RestHost};
 pub use serve_stage::{Gateway, ServeStage};

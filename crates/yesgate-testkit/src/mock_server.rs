@@ -10,7 +10,7 @@
 //! | `delete_note` | deletes; says so; strict input schema, output schema `{deleted, run}` |
 //! | `pay` | pays `amount`, `currency`, `to` |
 //! | `delete_everything` | deletes; says that it only reads |
-//! | `ask_user` | asks the client (`elicitation/create`, or `input_required`) whether it can elicit or not |
+//! | `ask_user` | asks the client (`elicitation/create`, or `input_required`) whether it can elicit or not; `rounds` times |
 //! | `slow` | three progress notifications for the `progressToken`; answers when the gate file is there |
 //! | `log_and_list_changed` | `notifications/message` and `notifications/tools/list_changed` |
 //! | `fail` | `isError: true` |
@@ -248,39 +248,51 @@ impl Server {
         self.wire.answer_call(id, &answer);
     }
 
-    /// Asks the client in the way of the era, and answers with what it said.
+    /// Asks the client in the way of the era, once or as often as `rounds` says, and answers with what it said last.
     fn ask_user(&self, id: &Value, params: &Value, era: Era, run: u64) {
+        let arguments = &params["arguments"];
         let question = json!({
             "mode": "form",
-            "message": params["arguments"]["question"].as_str().unwrap_or("What do you say?"),
+            "message": arguments["question"].as_str().unwrap_or("What do you say?"),
             "requestedSchema": {"type": "object", "properties": {"words": {"type": "string"}}},
         });
+        let rounds = arguments["rounds"].as_u64().unwrap_or(1);
         match era {
-            Era::Modern if params["requestState"] == STATE => {
-                let text = params["inputResponses"]["answer"].to_string();
-                let content = object(json!({"content": [{"type": "text", "text": text}]}));
-                self.wire.answer_call(id, &Ok(era.complete(content)));
-            }
             Era::Modern => {
-                let ask = json!({"answer": {"method": "elicitation/create", "params": question}});
-                let result = object(
-                    json!({"resultType": "input_required", "inputRequests": ask, "requestState": STATE}),
-                );
-                self.wire.answer_call(id, &Ok(era.complete(result)));
+                let answer = match next_round(params, rounds) {
+                    None => {
+                        let text = params["inputResponses"]["answer"].to_string();
+                        object(json!({"content": [{"type": "text", "text": text}]}))
+                    }
+                    Some(state) => {
+                        let ask = json!({"answer": {"method": "elicitation/create", "params": question}});
+                        let mut asking =
+                            object(json!({"resultType": "input_required", "inputRequests": ask}));
+                        asking.extend(state.map(|state| ("requestState".to_owned(), state)));
+                        asking
+                    }
+                };
+                self.wire.answer_call(id, &Ok(era.complete(answer)));
             }
             Era::Legacy => {
-                let (sender, answer) = mpsc::channel::<Value>();
-                let question_id = format!("mock-ask-{run}");
-                lock(&self.asked).insert(question_id.clone(), sender);
-                self.wire.say(&json!({
-                    "jsonrpc": "2.0", "id": question_id, "method": "elicitation/create", "params": question,
-                }));
-                let (wire, id) = (Arc::clone(&self.wire), id.clone());
+                let (wire, id, asked) = (Arc::clone(&self.wire), id.clone(), Arc::clone(&self.asked));
                 std::thread::spawn(move || {
-                    if let Ok(answer) = answer.recv() {
-                        let content = json!({"content": [{"type": "text", "text": answer.to_string()}]});
-                        wire.answer_call(&id, &Ok(content));
+                    let mut last = Value::Null;
+                    for round in 1..=rounds {
+                        let (sender, answer) = mpsc::channel::<Value>();
+                        let question_id = format!("mock-ask-{run}-{round}");
+                        lock(&asked).insert(question_id.clone(), sender);
+                        wire.say(&json!({
+                            "jsonrpc": "2.0",
+                            "id": question_id,
+                            "method": "elicitation/create",
+                            "params": question,
+                        }));
+                        let Ok(answer) = answer.recv() else { return };
+                        last = answer;
                     }
+                    let content = json!({"content": [{"type": "text", "text": last.to_string()}]});
+                    wire.answer_call(&id, &Ok(content));
                 });
             }
         }
@@ -342,6 +354,21 @@ impl Server {
 
 /// What a modern client brings back with the user's answer.
 pub(crate) const STATE: &str = "mock-state";
+
+/// The state of the next round of questions, where there is to be one: without any if the caller says
+/// `"state": "none"`. `None`: all was asked.
+fn next_round(params: &Value, rounds: u64) -> Option<Option<Value>> {
+    if params["arguments"]["state"] == "none" {
+        return params["inputResponses"].get("answer").is_none().then_some(None);
+    }
+    let asked = params["requestState"].as_str().and_then(|state| state.strip_prefix(STATE));
+    let done =
+        asked.map_or(0, |round| round.strip_prefix('-').and_then(|round| round.parse().ok()).unwrap_or(1));
+    (done < rounds).then(|| {
+        let next = done + 1;
+        Some(if next == 1 { json!(STATE) } else { json!(format!("{STATE}-{next}")) })
+    })
+}
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -34,6 +34,15 @@ pub(super) struct Sent {
     stream: Option<(Receiver<Value>, AbortHandle)>,
 }
 
+/// What a client waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Awaited {
+    /// The answer to its request.
+    Answer,
+    /// That, or a question on the way to it.
+    Anything,
+}
+
 impl Client {
     pub(super) fn over_http(mut host: WebHost, era: LaneEra, runtime: Handle) -> Self {
         match era {
@@ -62,13 +71,13 @@ impl Client {
         }
     }
 
-    /// The next message for a request: its answer, or a question on the way to it. `None`: nothing comes.
-    pub(super) fn next(&mut self, sent: &Sent) -> Option<Value> {
+    /// The next message for a request. `None`: nothing comes.
+    pub(super) fn next(&mut self, sent: &Sent, awaited: Awaited) -> Option<Value> {
         match (self, &sent.stream) {
-            (Self::Pipe(host), _) => host.recv_where(|message| concerns(message, &sent.id), DEADLINE),
+            (Self::Pipe(host), _) => host.recv_where(|message| awaited.is(message, &sent.id), DEADLINE),
             (Self::Web(_), Some((stream, _))) => loop {
                 let message = stream.recv_timeout(DEADLINE).ok()?;
-                if concerns(&message, &sent.id) {
+                if awaited.is(&message, &sent.id) {
                     return Some(message);
                 }
             },
@@ -120,6 +129,13 @@ impl Client {
         }
     }
 
+    pub(super) fn stderr(&self) -> String {
+        match self {
+            Self::Pipe(host) => host.stderr(),
+            Self::Web(_) => String::new(),
+        }
+    }
+
     /// Goes, as a client does that has enough.
     #[track_caller]
     pub(super) fn close(self, era: LaneEra) {
@@ -153,11 +169,15 @@ impl WebClient {
     }
 }
 
-/// Whether a message is the answer to a request, or a question that the client must answer.
-fn concerns(message: &Value, id: &Value) -> bool {
-    match message.get("method") {
-        Some(method) => method == "elicitation/create",
-        None => message.get("id") == Some(id) || (message.get("error").is_some() && message["id"].is_null()),
+impl Awaited {
+    fn is(self, message: &Value, id: &Value) -> bool {
+        match (message.get("method"), self) {
+            (Some(_), Self::Answer) => false,
+            (Some(method), Self::Anything) => method == "elicitation/create",
+            (None, _) => {
+                message.get("id") == Some(id) || (message.get("error").is_some() && message["id"].is_null())
+            }
+        }
     }
 }
 

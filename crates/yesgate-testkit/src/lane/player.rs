@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::client::{Client, Sent};
+use super::client::{Awaited, Client, Sent};
 use super::human::Answers;
 use super::{LaneEra, Play};
+use crate::serve_stage::Gateway;
 
 /// One client. What it shares with others of the same play can be called on it too.
 #[derive(Debug)]
@@ -83,8 +84,13 @@ impl Player {
     /// Calls a tool with further parameters, such as `requestState`, and waits for the answer.
     #[track_caller]
     pub fn call_with(&mut self, tool: &str, arguments: Value, further: &Value) -> Value {
-        let pending = self.send(with(&json!({"name": tool, "arguments": arguments}), further));
+        let pending = self.begin_with(tool, arguments, further);
         self.answer(pending)
+    }
+
+    /// The same without waiting.
+    pub fn begin_with(&mut self, tool: &str, arguments: Value, further: &Value) -> Pending {
+        self.send(with(&json!({"name": tool, "arguments": arguments}), further))
     }
 
     /// Calls a tool; [`Self::answer`] waits for the answer.
@@ -95,12 +101,10 @@ impl Player {
     /// Waits for the answer to a call.
     ///
     /// # Panics
-    /// When it does not come in time, or a form comes first.
+    /// When it does not come in time. A form that comes meanwhile is left where it is.
     #[track_caller]
     pub fn answer(&mut self, pending: Pending) -> Value {
-        let message = self.next(&pending);
-        assert!(message.get("method").is_none(), "a form instead of the answer: {message:#}");
-        message
+        self.next(&pending, Awaited::Answer)
     }
 
     /// Gives a call up: by a notification, or by going away where that is how it is done.
@@ -127,7 +131,7 @@ impl Player {
     pub fn go_on(&mut self, mut pending: Pending, mut human: impl Answers) -> Told {
         let (mut asked, mut rounds) = (Vec::new(), 0);
         for _ in 0..MOST_MESSAGES {
-            let message = self.next(&pending);
+            let message = self.next(&pending, Awaited::Anything);
             let is_input = message.pointer("/result/resultType") == Some(&json!("input_required"));
             if message.get("method").is_some() {
                 asked.push(message["params"].clone());
@@ -168,6 +172,14 @@ impl Player {
         Value::from(messages).to_string()
     }
 
+    /// What the gateway wrote to stderr so far.
+    pub fn stderr(&self) -> String {
+        match (&self.play.web, &self.client) {
+            (Some(web), _) => web.gateway().as_ref().map(Gateway::stderr).unwrap_or_default(),
+            (None, client) => client.as_ref().map(Client::stderr).unwrap_or_default(),
+        }
+    }
+
     /// Goes away.
     #[track_caller]
     pub fn leave(&mut self) {
@@ -200,8 +212,8 @@ impl Player {
     }
 
     #[track_caller]
-    fn next(&mut self, pending: &Pending) -> Value {
-        match self.client().next(&pending.sent) {
+    fn next(&mut self, pending: &Pending, awaited: Awaited) -> Value {
+        match self.client().next(&pending.sent, awaited) {
             Some(message) => message,
             None => panic!("never: what comes of {}", pending.params),
         }
