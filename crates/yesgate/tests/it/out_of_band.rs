@@ -33,30 +33,6 @@ fn ask(stage: &Stage, host: &mut Host, note: &str) -> (u64, String) {
     (request, question["intent_id"].as_str().unwrap().to_owned())
 }
 
-/// I5: `yesgate approve` in another shell releases the held call, and its result comes on that very call.
-#[test]
-fn a_yes_in_another_shell_releases_the_held_call() {
-    for era in Era::BOTH {
-        let stage = elsewhere();
-        let mut host = era.greet(stage.host());
-        let (request, intent) = ask(&stage, &mut host, "a");
-        let question = stage.wait_for_question();
-        assert_eq!(
-            (&question["channel"], &question["least_assurance"]),
-            (&json!("out_of_band"), &json!("local"))
-        );
-        assert!(stage.upstream_calls().is_empty());
-        assert!(!host.all_stdout().concat().contains("confirm_token\":\"pbc_"), "the agent has no handle");
-
-        let approved = stage.yesgate(&["approve", &intent, "--yes"]).ok();
-        assert!(approved.stdout.contains("level `local`") && approved.stdout.contains("It ran once: ok."));
-        assert_eq!(structured(&host.answer_to(request)), &json!({"deleted": "a", "run": 1}));
-        host.assert_only_json_rpc();
-        assert!(host.close().success());
-        assert_eq!(stage.check_history().gated, 1);
-    }
-}
-
 /// I5: a no reaches the agent with the human's words, and the same call is not asked about again for a while.
 #[test]
 fn a_no_reaches_the_agent_with_its_reason() {
