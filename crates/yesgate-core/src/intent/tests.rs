@@ -2,6 +2,7 @@
 
 mod counting;
 mod machine;
+mod race;
 
 use serde_json::json;
 
