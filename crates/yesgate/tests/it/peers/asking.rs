@@ -20,7 +20,8 @@ fn approve_in_chat(host: &mut Host, tool: &str, arguments: &Value, meta: Value) 
 /// X10: a gated tool asks the user while it runs; the question and its answer pass.
 #[test]
 fn the_everything_server_elicits_while_a_gated_call_runs() {
-    let stage = Stage::new(YESGATE);
+    // The host can show forms; our own question is put in the conversation here.
+    let stage = Stage::new(YESGATE).config("channel = \"chat\"\n");
     let mut host = everything().gated(&stage).capable(json!({"elicitation": {}}));
     open(&mut host, Era::Legacy);
     for (answer, expected) in [

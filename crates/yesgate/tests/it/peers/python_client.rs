@@ -204,7 +204,8 @@ fn a_modern_python_client_is_asked_by_the_server() {
 /// X10: a server on the TypeScript SDK asks a client on the Python SDK, after the yes of a human.
 #[test]
 fn a_python_client_is_asked_by_a_gated_tool_of_the_everything_server() {
-    let stage = Stage::new(YESGATE);
+    // The host can show forms; our own question is put in the conversation here.
+    let stage = Stage::new(YESGATE).config("channel = \"chat\"\n");
     let mut host = PythonHost::connect(&stage, &everything(), "legacy");
     let held = host.call("trigger-elicitation-request", &json!({}));
     assert_eq!(held["asked"], json!([]));
