@@ -15,10 +15,11 @@ use crate::verdict::{Question, Spend, Standing};
 impl Question {
     /// Whether all its budgets are known to have room for it.
     pub(super) fn has_room(&self, sums: &Sums) -> bool {
-        self.spend.as_ref().is_none_or(|spend| {
-            spend.exact().is_ok_and(|amount| {
-                spend.charges.iter().all(|charge| matches!(charge.room(sums, amount), Room::Enough))
-            })
+        let Some(spend) = &self.spend else { return true };
+        let Ok(amount) = spend.exact() else { return false };
+        spend.charges.iter().all(|charge| match charge.room(sums, amount) {
+            Room::Enough => true,
+            Room::Unknown | Room::Short(_) => false,
         })
     }
 }

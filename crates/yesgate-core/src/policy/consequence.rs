@@ -85,7 +85,13 @@ pub(super) fn of(
         let actions = std::iter::once(action).chain(policy.over_budget(rule));
         cells.extend(actions.map(|action| match cell(action, class, mode) {
             Consequence::Explained if previews => Consequence::Previewed,
-            cell => cell,
+            cell @ (Consequence::Runs
+            | Consequence::Asks
+            | Consequence::Explained
+            | Consequence::Previewed
+            | Consequence::Refused
+            | Consequence::TwoKeys
+            | Consequence::Depends) => cell,
         }));
         if rule.is_unconditional() {
             ended = true;

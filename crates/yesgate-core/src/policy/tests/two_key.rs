@@ -17,7 +17,12 @@ const TWO_KEY: &str = "profile = \"two-key\"\n";
 fn refused(scene: &Scene, text: &str) -> Refusal {
     match scene.under(&policy(text)) {
         Verdict::Refuse(refusal) => refusal,
-        other => panic!("not refused: {}", super::short(&other)),
+        other @ (Verdict::Forward(_)
+        | Verdict::Explain(_)
+        | Verdict::Preview(_)
+        | Verdict::Unneeded(_)
+        | Verdict::Ask(_)
+        | Verdict::AskWithPreview(..)) => panic!("not refused: {}", super::short(&other)),
     }
 }
 
