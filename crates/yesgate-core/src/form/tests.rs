@@ -1,3 +1,5 @@
+//! The form that a client shows, and what counts as an answer.
+
 use serde_json::{Value, json};
 
 use super::{FormAnswer, form, read};
