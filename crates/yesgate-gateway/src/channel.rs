@@ -6,7 +6,7 @@ pub(crate) mod page;
 
 use yesgate_core::call::CallRequest;
 use yesgate_core::id::IntentId;
-use yesgate_core::intent::{Approver, Awaited, Claim, Intent, Runner};
+use yesgate_core::intent::{Approver, Awaited, Intent, Runner};
 use yesgate_core::refusal::Why;
 
 use crate::errand::Errand;
@@ -43,10 +43,10 @@ impl Gate {
             })
             .await;
         match claim {
-            Ok(Some(Claim::Refused(refusal))) => {
-                self.refused(caller, Some(&tool), &with_preview(refusal, preview.as_deref())).await
+            Ok(Some(claim)) => {
+                let claim = with_preview(claim, preview.as_deref());
+                self.claimed(&tool, intent.id(), claim, request, errand).await
             }
-            Ok(Some(claim)) => self.claimed(&tool, intent.id(), claim, request, errand).await,
             Ok(None) => self.refused(caller, Some(&tool), &Why::NoSuchIntent.into()).await,
             Err(error) => self.unavailable(caller, &tool, &error).await,
         }

@@ -14,7 +14,7 @@ use crate::id::{IntentId, ServerName, ToolName};
 use crate::pace::{Pace, Recent};
 use crate::refusal::{Refusal, Why};
 use crate::token::ConfirmTokenHash;
-use crate::verdict::{Question, Standing};
+use crate::verdict::{Channel, Question, Standing};
 
 /// What names a slot: caller, server, method and tool.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
@@ -301,8 +301,10 @@ fn begin(
         }
         Yes::None => {
             // A question that was put away from the agent gives it no handle, however it asks again.
+            let may_have_one =
+                intent.question.channel == Channel::Chat || intent.question.least <= Assurance::Relayed;
             if let Some(hash) = token
-                && intent.question.least <= Assurance::Relayed
+                && may_have_one
                 && let Err(refusal) = intent.issue_token(hash, now)
             {
                 return Asked::Refused(Box::new(refusal));

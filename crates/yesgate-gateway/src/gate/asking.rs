@@ -199,10 +199,10 @@ impl Gate {
             })
             .await;
         match claimed {
-            Ok(Some((_, Claim::Refused(refusal)))) => {
-                self.refused(&caller, Some(&tool), &with_preview(refusal, preview.as_deref())).await
+            Ok(Some((id, claim))) => {
+                let claim = with_preview(claim, preview.as_deref());
+                self.claimed(&tool, &id, claim, &request, errand).await
             }
-            Ok(Some((id, claim))) => self.claimed(&tool, &id, claim, &request, errand).await,
             Ok(None) => self.refused(&caller, Some(&tool), &Why::TokenInvalid.into()).await,
             Err(error) => self.unavailable(&caller, &tool, &error).await,
         }

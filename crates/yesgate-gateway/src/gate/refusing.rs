@@ -5,6 +5,7 @@ use yesgate_core::audit::AuditEvent;
 use yesgate_core::call::CallRequest;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::ToolName;
+use yesgate_core::intent::Claim;
 use yesgate_core::refusal::{Refusal, Why};
 use yesgate_core::render::Sanitized;
 use yesgate_core::verdict::Explanation;
@@ -84,14 +85,17 @@ pub(crate) fn forgotten(errand: &Errand) -> Reply {
 }
 
 /// M4: whoever is told that the preview changed sees what it says now.
-pub(crate) fn with_preview(refusal: Refusal, now: Option<&[Sanitized]>) -> Refusal {
-    match now.filter(|_| refusal.why == Why::TokenMismatch { field: "preview" }) {
-        Some(lines) => {
-            refusal.showing("preview", lines.iter().map(|line| Value::from(line.as_str())).collect())
+pub(crate) fn with_preview(claim: Claim, now: Option<&[Sanitized]>) -> Claim {
+    match (claim, now) {
+        (Claim::Refused(refusal), Some(lines)) if refusal.why == PREVIEW_CHANGED => {
+            let lines = lines.iter().map(|line| Value::from(line.as_str())).collect();
+            Claim::Refused(refusal.showing("preview", lines))
         }
-        None => refusal,
+        (claim @ (Claim::Run(_) | Claim::Replay(_) | Claim::Wait | Claim::Refused(_)), _) => claim,
     }
 }
+
+const PREVIEW_CHANGED: Why = Why::TokenMismatch { field: "preview" };
 
 /// H9: the call would change nothing, so it is answered at once.
 pub(super) fn unneeded(explanation: &Explanation) -> Reply {

@@ -230,7 +230,8 @@ fn time() -> Peer {
 /// Five servers that are believed, and the Rust SDK's over HTTP, whose tools say nothing about themselves.
 fn configuration(folder: &Path, repository: &Path, fixture: &str) -> String {
     let quoted = |text: &str| Value::from(text).to_string();
-    let mut toml = String::new();
+    // Some of these hosts can show forms; our own question is put in the conversation here.
+    let mut toml = String::from("channel = \"chat\"\n");
     for peer in [everything(), filesystem(folder), git(repository), memory(), time()] {
         let words: Vec<String> = peer.words.iter().map(|word| quoted(word.to_str().unwrap())).collect();
         toml += &format!("[servers.{}]\ncommand = [{}]\ntrusted = true\n", peer.name, words.join(", "));

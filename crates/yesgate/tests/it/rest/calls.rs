@@ -113,7 +113,7 @@ async fn what_the_policy_does_not_allow_is_402() {
 
     let play = Play::with("mode = \"ask\"\n", &[]);
     assert_refused(&play.host().call("notes", "delete_note", json!({"id": "a"})).await, 402, "mode_forbids");
-    let raised = json!({"id": "a", "__mode": "execute"});
+    let raised = json!({"id": "a", "__mode": "plan"});
     assert_refused(&play.host().call("notes", "delete_note", raised).await, 402, "mode_forbids");
     play.finish(0);
 }

@@ -5,7 +5,7 @@ use yesgate_testkit::{ServeStage, eventually, structured};
 
 use super::{Play, assert_refused};
 
-const AWAY: &str = "[times]\nhold = \"1s\"\n[[rules]]\ntool = \"notes/delete_note\"\nthen = \"ask\"\nchannel = \"out_of_band\"\n";
+const AWAY: &str = "[times]\nhold = \"1s\"\nwait = \"0s\"\n[[rules]]\ntool = \"notes/delete_note\"\nthen = \"ask\"\nchannel = \"out_of_band\"\n";
 
 /// H3: held away from the agent, a call names the page and the address to poll; a yes from a human surface runs it at
 /// once, and polling only reads: `pending`, then `approved` with the result.
