@@ -173,14 +173,14 @@ fn confirmed(intent: &Intent) -> anyhow::Result<Option<Option<String>>> {
     }
     print(intent);
     output::line("");
+    // What was typed before the question was shown is no answer to it; what comes after the prompt is.
+    rustix::termios::tcflush(&stdin, rustix::termios::QueueSelector::IFlush)
+        .context("the terminal cannot be read")?;
     match intent.text_to_type() {
         Some(text) => eprint!("To run exactly this, once, type {}: ", Sanitized::quoted(text)),
         None => eprint!("Run exactly this, once? [y/N] "),
     }
     std::io::stderr().flush()?;
-    // What was typed before the question was shown is no answer to it.
-    rustix::termios::tcflush(&stdin, rustix::termios::QueueSelector::IFlush)
-        .context("the terminal cannot be read")?;
     let mut answer = String::new();
     stdin.lock().read_line(&mut answer)?;
     let answer = answer.trim_end_matches(['\n', '\r']);

@@ -189,14 +189,14 @@ fn read_answer(question: &Asking) -> Answer {
         return Answer::Nothing;
     }
     let shown = question.lines().join("\n");
-    let asked = write!(stderr.lock(), "{shown}\n\nDo exactly this, once? [y/N] ")
-        .and_then(|()| stderr.lock().flush());
-    // What was typed before the question was shown is no answer to it.
+    let told = writeln!(stderr.lock(), "{shown}\n").and_then(|()| stderr.lock().flush());
+    // What was typed before the question was shown is no answer to it; what comes after the prompt is.
     let flushed = rustix::termios::tcflush(&stdin, rustix::termios::QueueSelector::IFlush);
-    let mut line = String::new();
-    if asked.is_err() || flushed.is_err() {
+    let asked = write!(stderr.lock(), "Do exactly this, once? [y/N] ").and_then(|()| stderr.lock().flush());
+    if told.is_err() || flushed.is_err() || asked.is_err() {
         return Answer::Nothing;
     }
+    let mut line = String::new();
     let by = format!("account {} at the terminal", rustix::process::getuid().as_raw());
     match stdin.lock().read_line(&mut line) {
         Ok(0) | Err(_) => Answer::Nothing,
