@@ -65,6 +65,8 @@ impl Gate {
     /// the call is judged anew without it.
     async fn ask_every_way(&self, mut held: Held, errand: &Errand) -> Reply {
         let tool = held.question.binding.tool.clone();
+        // The next way is one that needs nobody at the client, however it is thought of by then.
+        let alone = Errand { person: None, ..errand.clone() };
         loop {
             let Held { question, request, definition, known } = held;
             let call = question.call();
@@ -72,15 +74,14 @@ impl Gate {
                 Way::Answered(reply) => return reply,
                 Way::Nobody(open) => open,
             };
-            let verdict = self.decide_again(errand, call, &request, &definition, &known).await;
+            let verdict = self.decide_again(&alone, call, &request, &definition, &known).await;
             let question = match self.previewed(&errand.way, verdict).await {
-                Ok(Verdict::Ask(question)) if question.channel != Channel::Elicitation => *question,
+                Ok(Verdict::Ask(question)) => *question,
                 Ok(Verdict::Refuse(refusal)) | Err(refusal) => {
                     self.withdraw(open.id()).await;
                     return self.refused(&errand.caller, Some(&tool), &refusal).await;
                 }
-                // It needs no question any more, or the client is thought able after all: the question that
-                // is open stays so.
+                // It needs no question any more: the one that is open stays so.
                 Ok(_) => return self.still_open(open.id()).await,
             };
             held = Held { question, request, definition, known };

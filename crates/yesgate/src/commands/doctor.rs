@@ -68,7 +68,9 @@ fn print(findings: &[Finding]) {
         let reach = match level {
             Assurance::Asserted => "with the two-key profile",
             Assurance::Relayed | Assurance::Local => "reachable here",
-            Assurance::Client => "where the host shows dialogs; elsewhere a `local` yes, which counts as more",
+            Assurance::Client => {
+                "where the host shows dialogs; elsewhere a `local` yes, which counts as more"
+            }
             Assurance::SignedIn | Assurance::Verified => "not reachable here: such calls are refused",
         };
         output::line(format_args!("  {:<10} {} ({reach})", level.as_str(), level.meaning()));

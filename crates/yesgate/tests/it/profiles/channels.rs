@@ -155,6 +155,21 @@ fn a_client_that_never_answers_is_not_waited_for() {
     }
 }
 
+/// Time: a human who answered before and is slow now is asked another way for this call, and by a form again for the
+/// next one.
+#[test]
+fn a_slow_human_is_asked_another_way_and_keeps_their_forms() {
+    for lane in Lane::ALL.into_iter().filter(|lane| lane.era() == LaneEra::Legacy) {
+        let mut player = with_forms(lane, "[times]\nhold = \"1s\"\n");
+        assert_eq!(structured(&delete(&mut player, Human::Accepts))["deleted"], "a");
+        let slow = player.call_answering("delete_note", json!({"id": "b"}), Human::Hangs);
+        assert_eq!(structured(&slow.answer)["status"], "confirmation_required");
+        let told = player.call_answering("delete_note", json!({"id": "c"}), Human::Accepts);
+        assert_eq!((told.asked.len(), &structured(&told.answer)["deleted"]), (1, &json!("c")));
+        player.finish(2);
+    }
+}
+
 /// Time: a client that goes away takes its open form along: the question is withdrawn, and a late yes is void.
 #[test]
 fn the_question_of_a_client_that_went_away_is_withdrawn() {
