@@ -144,7 +144,7 @@ impl Gate {
             setting,
             entropy,
         };
-        gate.reload_pins().await?;
+        gate.review_again().await?;
         Ok(gate)
     }
 

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use tracing::Instrument as _;
-use yesgate_core::assurance::Assurance;
 use yesgate_core::call::CallRequest;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::{IntentId, ServerName};
-use yesgate_core::intent::{Approver, Intent, ResultKind, State, Surface};
+use yesgate_core::intent::{Approver, Intent, ResultKind, State};
 use yesgate_core::json::{Limits, parse_lenient};
 use yesgate_core::mode::Mode;
 use yesgate_core::policy::{OwnNames, Policy};
@@ -201,12 +200,13 @@ impl Gate {
 
     async fn run_held(&self, intent: &Intent, request: &CallRequest, errand: &Errand) -> Reply {
         let typed = request.presented.text.clone();
-        self.yes_now(intent, relayed("the agent, with the approve tool", typed), request, errand).await
+        self.yes_now(intent, Approver::relayed("the agent, with the approve tool", typed), request, errand)
+            .await
     }
 
     async fn reject_held(&self, caller: &Caller, intent: &Intent, reason: Option<String>) -> Reply {
         let tool = &intent.question().binding.tool;
-        let by = relayed("the user, relayed by the agent", None);
+        let by = Approver::relayed("the user, relayed by the agent", None);
         match self.ledger.update(intent.id(), move |intent, now| intent.deny(&by, reason, now)).await {
             Ok(Some(Ok(()))) => {
                 let mut payload = Map::new();
@@ -272,15 +272,5 @@ impl Gate {
             }
         }
         Own::Told(payload).into()
-    }
-}
-
-fn relayed(name: &str, typed: Option<String>) -> Approver {
-    Approver {
-        name: name.into(),
-        identity: None,
-        surface: Surface::Agent,
-        assurance: Assurance::Relayed,
-        typed,
     }
 }

@@ -73,7 +73,11 @@ impl Intent {
             if self.token_by.is_none_or(|token_by| now >= token_by) {
                 return Claim::Refused(self.refusal(Why::TokenExpired));
             }
-            return self.yes_and_run(&relayed("the agent, with the confirm token", typed), runner, now);
+            return self.yes_and_run(
+                &Approver::relayed("the agent, with the confirm token", typed),
+                runner,
+                now,
+            );
         }
         if self.state == State::Expired {
             return Claim::Refused(self.refusal(Why::TokenExpired));
@@ -169,13 +173,7 @@ impl Intent {
 
     /// Both keys are turned: recorded as the weakest of all yeses, and run.
     pub(super) fn two_keys_yes(&mut self, runner: &Runner<'_>, now: Timestamp) -> Claim {
-        let by = Approver {
-            name: "both keys".into(),
-            identity: None,
-            surface: Surface::Agent,
-            assurance: Assurance::Asserted,
-            typed: None,
-        };
+        let by = Approver::beside_the_agent("both keys", Assurance::Asserted, None);
         self.yes_and_run(&by, runner, now)
     }
 
@@ -212,14 +210,15 @@ impl From<super::IllegalTransition> for Refusal {
     }
 }
 
-/// A yes that the agent brings.
-fn relayed(name: &str, typed: Option<String>) -> Approver {
-    Approver {
-        name: name.into(),
-        identity: None,
-        surface: Surface::Agent,
-        assurance: Assurance::Relayed,
-        typed,
+impl Approver {
+    /// Whoever answers on the agent's side, where the agent's own call waits for what comes of it.
+    pub fn beside_the_agent(name: &str, assurance: Assurance, typed: Option<String>) -> Self {
+        Self { name: name.into(), identity: None, surface: Surface::Agent, assurance, typed }
+    }
+
+    /// A yes or no that the agent brings.
+    pub fn relayed(name: &str, typed: Option<String>) -> Self {
+        Self::beside_the_agent(name, Assurance::Relayed, typed)
     }
 }
 

@@ -11,7 +11,7 @@ use yesgate_core::assurance::Assurance;
 use yesgate_core::call::CallRequest;
 use yesgate_core::form::{FormAnswer, form, read};
 use yesgate_core::id::IntentId;
-use yesgate_core::intent::{Approver, Intent, State, Surface};
+use yesgate_core::intent::{Approver, Intent, State};
 use yesgate_core::json::{Limits, parse_lenient};
 
 use crate::era::Era;
@@ -151,13 +151,7 @@ impl Gate {
 }
 
 pub(super) fn by_client(typed: Option<String>) -> Approver {
-    Approver {
-        name: "the user, at the client".into(),
-        identity: None,
-        surface: Surface::Agent,
-        assurance: Assurance::Client,
-        typed,
-    }
+    Approver::beside_the_agent("the user, at the client", Assurance::Client, typed)
 }
 
 /// Tells our question from those of servers.

@@ -175,9 +175,10 @@ impl Gate {
         let caller = question.binding.caller.clone();
         let tool = question.binding.tool.clone();
         // A server may change a tool without saying so: look again before anything runs.
-        let now = match question.binding.method == SET_MODE {
-            true => Ok(Some(definition)),
-            false => self.definition_now(&errand.way, &tool).await,
+        let now = if question.binding.method == SET_MODE {
+            Ok(Some(definition))
+        } else {
+            self.definition_now(&errand.way, &tool).await
         };
         match now {
             Ok(Some(definition)) => question.binding.definition = definition.digest,

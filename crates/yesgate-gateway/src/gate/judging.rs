@@ -83,7 +83,7 @@ impl Gate {
             | Verdict::Unneeded(_)
             | Verdict::Refuse(_) => true,
         };
-        let verdict = if may_change && self.reload_pins().await.unwrap_or(false) {
+        let verdict = if may_change && self.review_again().await.unwrap_or(false) {
             self.judge(call, presented, definition, ways, known)
         } else {
             verdict
@@ -125,7 +125,7 @@ impl Gate {
         presented: &Presented,
         definition: &ToolDefinition,
     ) -> Result<Verdict, LedgerError> {
-        self.reload_pins().await?;
+        self.review_again().await?;
         let (_, regimes) = self.known();
         let regime = regimes.of(&call.binding.caller);
         let facts = Facts {
@@ -206,7 +206,7 @@ impl Gate {
             observer.tools_seen(&way.book.all());
         }
         // Without fresh pins it has to be looked at again.
-        if self.reload_pins().await.is_ok() {
+        if self.review_again().await.is_ok() {
             self.reviewed().sighted = Some(listing.digest);
         }
     }
@@ -329,7 +329,7 @@ impl Gate {
     }
 
     /// Reads what humans said of tools and callers again, and says whether that changed.
-    pub(super) async fn reload_pins(&self) -> Result<bool, LedgerError> {
+    pub(super) async fn review_again(&self) -> Result<bool, LedgerError> {
         let (pins, regimes) = tokio::try_join!(self.ledger.pins(&self.server.name), self.ledger.regimes())?;
         let mut reviewed = self.reviewed();
         let changed = *reviewed.pins != pins || *reviewed.regimes != regimes;

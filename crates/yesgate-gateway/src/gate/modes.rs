@@ -119,7 +119,7 @@ impl Gate {
         match self.ledger.set_mode(caller, *mode, by).await {
             Ok(()) => {
                 // What is set holds for the next call.
-                if let Err(error) = self.reload_pins().await {
+                if let Err(error) = self.review_again().await {
                     tracing::error!(%error, "a mode that was set cannot be read again: {error}");
                 }
                 let json = json!({"content": [], "structuredContent": told(*mode)});

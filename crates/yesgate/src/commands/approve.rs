@@ -40,12 +40,11 @@ pub(super) async fn approve(settings: &Settings, args: &ApproveArgs, as_json: bo
     if let Some(file) = &args.edit {
         return approve_edited(settings, &ledger, &intent, args, file, as_json).await;
     }
-    let typed = match args.yes {
-        true => Some(args.typed.clone()),
-        false => {
-            wish.iter().for_each(announce);
-            confirmed(&intent)?
-        }
+    let typed = if args.yes {
+        Some(args.typed.clone())
+    } else {
+        wish.iter().for_each(announce);
+        confirmed(&intent)?
     };
     let Some(typed) = typed else {
         output::line("Not approved. The question stays open; `yesgate deny` says no.");
