@@ -78,11 +78,12 @@ const PYTHON_PACKAGES: [&str; 4] = [
 
 /// Servers built on the TypeScript SDK, which speak the legacy era only; clients built on it; the conformance
 /// suite; and the Node.js that suite and clients need, which is newer than that of many systems.
-const NPM_PACKAGES: [(&str, &str); 8] = [
+const NPM_PACKAGES: [(&str, &str); 9] = [
     ("@modelcontextprotocol/server-everything", "2026.8.31"),
     ("@modelcontextprotocol/server-filesystem", "2026.8.31"),
     ("@modelcontextprotocol/server-memory", "2026.8.31"),
     ("@modelcontextprotocol/client", "2.4.0"),
+    ("@modelcontextprotocol/ext-tasks", "0.2.2"),
     ("@modelcontextprotocol/inspector", "2.12.0"),
     ("mcp-remote", "0.15.1"),
     ("@modelcontextprotocol/conformance", "0.2.0-alpha.12"),
@@ -98,7 +99,7 @@ const NODE: (&str, &str) = match (cfg!(target_os = "macos"), cfg!(target_arch = 
 };
 
 /// What a finished installation has, below the folder of the peers.
-fn products() -> [String; 11] {
+fn products() -> [String; 12] {
     let npm = |file: &str| format!("npm/node_modules/{file}");
     [
         "python/bin/python".to_owned(),
@@ -108,6 +109,7 @@ fn products() -> [String; 11] {
         npm("@modelcontextprotocol/server-filesystem/dist/index.js"),
         npm("@modelcontextprotocol/server-memory/dist/index.js"),
         npm("@modelcontextprotocol/client/dist/index.mjs"),
+        npm("@modelcontextprotocol/ext-tasks/dist/client/index.js"),
         npm("@modelcontextprotocol/inspector/clients/cli/build/index.js"),
         npm("mcp-remote/dist/proxy.js"),
         npm(SUITE),

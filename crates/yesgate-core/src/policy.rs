@@ -14,6 +14,7 @@ mod consequence;
 mod error;
 mod example;
 mod glob;
+mod hosts;
 mod judge;
 mod ladder;
 mod lint;
@@ -50,6 +51,8 @@ pub use self::config::server::{ChildPlace, EraSetting, Place, ServerConfig};
 pub use self::config::variables::{MissingVariable, Template, TemplateError};
 pub use self::consequence::Consequence;
 pub use self::error::ConfigError;
+use self::hosts::HostEntry;
+pub use self::hosts::{Belief, HostWay};
 pub use self::ladder::ClientWays;
 pub use self::lint::{Lint, LintKind};
 pub use self::lookup::Lookup;
@@ -91,6 +94,7 @@ pub struct Policy {
     channels: Option<Vec<Channel>>,
     /// What the gateway's own tools are called at some servers.
     names: BTreeMap<ServerName, OwnNames>,
+    hosts: Vec<HostEntry>,
     budgets: BTreeMap<BudgetName, Budget>,
     rules: Vec<Rule>,
 }
@@ -163,6 +167,7 @@ impl Default for Policy {
             pace: Pace::default(),
             channels: None,
             names: BTreeMap::new(),
+            hosts: Vec::new(),
             budgets: BTreeMap::new(),
             rules: Vec::new(),
         }
@@ -324,7 +329,7 @@ struct Match<'p> {
 }
 
 /// The keys of the whole configuration.
-const TOP_KEYS: [&str; 17] = [
+const TOP_KEYS: [&str; 18] = [
     "profile",
     "mode",
     "channel",
@@ -333,6 +338,7 @@ const TOP_KEYS: [&str; 17] = [
     "otherwise",
     "cover",
     "own_tools",
+    "clients",
     "grants",
     "asking",
     "times",
@@ -403,6 +409,7 @@ const RULE_KEYS: [&str; 20] = [
 const BUDGET_KEYS: [&str; 5] = ["most", "per", "currency", "each", "over"];
 const SPEND_KEYS: [&str; 3] = ["amount", "currency", "recipient"];
 const OWN_TOOL_KEYS: [&str; 3] = ["approve", "reject", "status"];
+const CLIENT_KEYS: [&str; 1] = ["ways"];
 const PREVIEW_KEYS: [&str; 3] = ["tool", "args", "text"];
 const LOOKUP_KEYS: [&str; 2] = ["tool", "args"];
 const EXAMPLE_KEYS: [&str; 4] = ["tool", "args", "state", "spent"];

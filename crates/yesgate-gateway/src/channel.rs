@@ -3,10 +3,11 @@
 pub(crate) mod elicitation;
 pub(crate) mod elsewhere;
 pub(crate) mod page;
+pub(crate) mod task;
 
 use yesgate_core::call::CallRequest;
 use yesgate_core::id::IntentId;
-use yesgate_core::intent::{Approver, Awaited, Intent, Runner};
+use yesgate_core::intent::{Approver, Intent, Runner};
 use yesgate_core::refusal::Why;
 
 use crate::errand::Errand;
@@ -35,11 +36,11 @@ impl Gate {
             self.withdraw(intent.id()).await;
             return Reply::Silent;
         }
-        let boot = self.setting.boot.clone();
+        let (boot, awaited) = (self.setting.boot.clone(), errand.awaited());
         let claim = self
             .ledger
             .update(intent.id(), move |intent, now| {
-                intent.claim_for(&by, &Runner { boot: &boot, ground, awaited: Awaited::Yes }, now)
+                intent.claim_for(&by, &Runner { boot: &boot, ground, awaited }, now)
             })
             .await;
         match claim {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use yesgate_core::call::CallRequest;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::IntentId;
+use yesgate_core::intent::Awaited;
 
 use crate::base::Base;
 use crate::bridge::Crossing;
@@ -16,6 +17,7 @@ use crate::cancel::Cancel;
 use crate::envelope::RequestKey;
 use crate::era::Era;
 use crate::hearing::{Hearing, LogLevel};
+use crate::job::Job;
 use crate::talk::{Boxed, Party, Talk};
 use crate::upstream::Upstream;
 
@@ -36,6 +38,8 @@ pub struct Errand {
     pub(crate) party: Option<(Arc<Party>, Option<LogLevel>)>,
     /// Whom the gate itself can ask through the client; `None`: nobody.
     pub person: Option<Person>,
+    /// The task that it has become or may become, which goes on without the client's request.
+    pub(crate) job: Option<Arc<Job>>,
 }
 
 /// The client's own human, as far as the client can reach one.
@@ -53,7 +57,15 @@ impl Errand {
     /// An errand of a host that speaks as its server does.
     pub fn of_host(caller: Caller, way: Arc<Upstream>, cancel: Cancel) -> Self {
         let (hearing, begun) = (Hearing::deaf(), Begun::default());
-        Self { caller, way, hearing, cancel, begun, party: None, person: None }
+        Self { caller, way, hearing, cancel, begun, party: None, person: None, job: None }
+    }
+
+    /// Whether somebody takes the outcome as soon as it is there. A task's is kept until it is fetched.
+    pub(crate) fn awaited(&self) -> Awaited {
+        match &self.job {
+            Some(job) if job.is_created() => Awaited::No,
+            Some(_) | None => Awaited::Yes,
+        }
     }
 
     /// The keys of `_meta` that steer the transport, as the server understands them.

@@ -3,7 +3,7 @@
 //! INVARIANT: a call leaves only as a `PermittedCall`: made by the policy for what needs no
 //! question, or by redeeming an intent whose redemption is durable.
 
-mod asking;
+pub(crate) mod asking;
 mod edited;
 mod judging;
 pub(crate) mod modes;
@@ -39,6 +39,7 @@ use self::refusing::{gateable, unneeded};
 use crate::book::{ToolsObserver, Unreadable};
 use crate::era::{Era, client_name};
 use crate::errand::{Errand, Incoming, Pass};
+use crate::job::Jobs;
 use crate::look_up::NoState;
 use crate::manners::Manners;
 use crate::metrics::{Metrics, ServerMetrics};
@@ -66,6 +67,8 @@ pub struct Gate {
     pub(crate) runs: Runs,
     /// The forms that are open at clients.
     pub(crate) forms: Runs,
+    /// The calls that wait as tasks.
+    pub(crate) jobs: Jobs,
 }
 
 /// The server that is gated.
@@ -138,6 +141,7 @@ impl Gate {
             opened: Notify::new(),
             runs: Runs::none(),
             forms: Runs::none(),
+            jobs: Jobs::default(),
             server,
             policy: RwLock::new(policy),
             ledger,
@@ -151,6 +155,11 @@ impl Gate {
     /// The operator's name of the server.
     pub const fn name(&self) -> &ServerName {
         &self.server.name
+    }
+
+    /// Whether a call here may come to be asked about.
+    pub(crate) fn may_ask(&self) -> bool {
+        self.policy().may_ask(&self.server.name)
     }
 
     /// The policy in force.

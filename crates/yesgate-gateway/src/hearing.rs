@@ -80,6 +80,15 @@ impl Hearing {
         Self { client: Some(Arc::new(Listener { party, talk, token, log, trace })), giver: None }
     }
 
+    /// The same client, when its request is over and only what it is asked still reaches it, this way.
+    pub(crate) fn after(&self, talk: &Arc<dyn Talk>) -> Self {
+        let client = self.client.as_ref().map(|client| {
+            let (party, trace) = (Arc::clone(&client.party), client.trace.clone());
+            Arc::new(Listener { party, talk: Arc::clone(talk), token: None, log: None, trace })
+        });
+        Self { client, giver: self.giver.as_ref().map(|_| Arc::clone(talk)) }
+    }
+
     /// The least level of log messages that the client wants with this request.
     pub(crate) fn log_level(&self) -> Option<LogLevel> {
         self.client.as_ref().and_then(|client| client.log)

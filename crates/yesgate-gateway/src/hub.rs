@@ -5,7 +5,7 @@
 //! never rewritten (tool results mention them): whose they are is looked up.
 
 mod calls;
-mod hello;
+pub(crate) mod hello;
 mod listening;
 mod lists;
 mod resources;
@@ -181,11 +181,9 @@ impl Hub {
             "completion/complete" => self.complete(ask).await,
             "resources/read" | "resources/subscribe" | "resources/unsubscribe" => self.resource(ask).await,
             "logging/setLevel" => self.set_level(ask).await,
-            "tasks/get" | "tasks/list" | "tasks/result" | "tasks/update" | "tasks/cancel" => match &ask.scope
-            {
-                Scope::One(_) => self.only(ask).await,
-                Scope::All => no_such_method(),
-            },
+            "tasks/get" | "tasks/list" | "tasks/result" | "tasks/update" | "tasks/cancel" => {
+                self.task(ask).await
+            }
             _ => no_such_method(),
         }
     }

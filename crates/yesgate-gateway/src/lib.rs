@@ -22,6 +22,7 @@ pub mod gate;
 pub mod hearing;
 pub mod hub;
 mod input;
+mod job;
 mod look_up;
 pub mod manners;
 pub mod methods;

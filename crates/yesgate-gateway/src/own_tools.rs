@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use tracing::Instrument as _;
 use yesgate_core::call::CallRequest;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::{IntentId, ServerName};
@@ -16,6 +15,7 @@ use yesgate_core::verdict::Quorum;
 
 use crate::errand::Errand;
 use crate::gate::Gate;
+use crate::gate::asking::to_its_end;
 use crate::reply::{Own, Reply};
 
 /// A tool that the gateway itself answers.
@@ -191,11 +191,7 @@ impl Gate {
 
     async fn approve_held(self: &Arc<Self>, intent: Intent, request: &CallRequest, errand: &Errand) -> Reply {
         let (gate, request, errand) = (Arc::clone(self), request.clone(), errand.clone());
-        // Like every run, it goes to its end even if whoever waits for it vanishes.
-        let running = async move { gate.run_held(&intent, &request, &errand).await };
-        tokio::spawn(running.in_current_span())
-            .await
-            .unwrap_or_else(|_| Reply::error(-32603, "The gateway was stopped before it could answer.", None))
+        to_its_end(async move { gate.run_held(&intent, &request, &errand).await }).await
     }
 
     async fn run_held(&self, intent: &Intent, request: &CallRequest, errand: &Errand) -> Reply {

@@ -35,6 +35,8 @@ pub enum Reply {
 pub enum Own {
     /// A human is asked: the payload of the held answer.
     Held(Map<String, Value>),
+    /// It goes on as a task, which this describes. Only clients that declared tasks get one.
+    Task(Map<String, Value>),
     /// One of the gateway's own tools answers.
     Told(Map<String, Value>),
     /// It does not run; the policy gives the form that it has on the wire of MCP.
@@ -134,6 +136,7 @@ impl Own {
     fn in_era(self, era: Era) -> Reply {
         match self {
             Self::Held(payload) | Self::Told(payload) => tool_result(payload, IsError::No, era),
+            Self::Task(task) => Reply::Result(Value::Object(task).to_string().into()),
             Self::Refused(refusal, form) => match form {
                 WireForm::ConsentError => {
                     let payload = Value::Object(refusal.payload());

@@ -120,16 +120,16 @@ impl Gate {
 
     /// Waits for a human's answer and its outcome, as long as a client may be kept waiting in one go.
     pub(crate) async fn wait(&self, id: &IntentId, errand: &Errand) -> Reply {
-        match self.wait_once(id, &errand.cancel).await {
+        match self.wait_once(id, errand).await {
             Some(reply) => reply,
             None => self.still_open(id).await,
         }
     }
 
-    /// The same; `None`: it is still open.
-    pub(crate) async fn wait_once(&self, id: &IntentId, cancel: &Cancel) -> Option<Reply> {
+    /// The same; `None`: it is still open. Nobody is kept waiting by a task.
+    pub(crate) async fn wait_once(&self, id: &IntentId, errand: &Errand) -> Option<Reply> {
         let mut changes = self.ledger.changes();
-        let deadline = Instant::now() + self.hold();
+        let deadline = errand.job.is_none().then(|| Instant::now() + self.hold());
         loop {
             let intent = match self.present(id).await {
                 Ok(Some(intent)) => intent,
@@ -143,18 +143,24 @@ impl Gate {
                 return Some(reply);
             }
             let now = Instant::now();
-            if now >= deadline {
+            if deadline.is_some_and(|deadline| now >= deadline) {
                 return None;
             }
             // Nobody announces that a question's own time is over.
-            let its_end = self.time_left(&intent).map_or(deadline, |left| now + left);
+            let its_end = self.time_left(&intent).map(|left| now + left);
+            let look_again = async {
+                match deadline.into_iter().chain(its_end).min() {
+                    Some(end) => drop(timeout_at(end, changes.changed()).await),
+                    None => changes.changed().await,
+                }
+            };
             tokio::select! {
-                () = cancel.fired() => {
+                () = errand.cancel.fired() => {
                     self.withdraw(intent.id()).await;
                     return Some(Reply::Silent);
                 }
                 // Whatever it was, the question is looked at again.
-                _ = timeout_at(deadline.min(its_end), changes.changed()) => {}
+                () = look_again => {}
             }
         }
     }
@@ -182,7 +188,7 @@ impl Gate {
     }
 
     /// How long the question may stay as it is; `None`: as long as it takes.
-    fn time_left(&self, intent: &Intent) -> Option<Duration> {
+    pub(crate) fn time_left(&self, intent: &Intent) -> Option<Duration> {
         let until = intent.ends_at()?;
         let left = until.duration_since(self.ledger.now());
         Some(if left.is_negative() { Duration::ZERO } else { left.unsigned_abs() })

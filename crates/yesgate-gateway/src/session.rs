@@ -1,6 +1,7 @@
 //! One host over stdio: what it says goes to the gate or passes, what the server says comes back.
 
 mod listed_page;
+mod tasks;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -88,7 +89,10 @@ impl Session {
                     }
                     Route::Discover => pass(Watch::Discover),
                     Route::ToolsList => pass(Watch::ToolsList(page(envelope.params))),
-                    Route::Pass => pass(Watch::No),
+                    Route::Pass => match self.own_task(method, envelope.params) {
+                        Some(task) => self.task(task, id, line, tasks).await,
+                        None => pass(Watch::No),
+                    },
                     Route::Unknown => {
                         let words = "the gateway does not know this method, so it does not pass";
                         self.answer(id, Reply::error(-32601, words, None));
@@ -233,7 +237,7 @@ impl Session {
                 .params
                 .and_then(cancelled_id)
                 .is_some_and(|key| self.reach.withdrawal(&key).is_some()),
-            Some(_) => false,
+            Some(method) => self.own_task(method, envelope.params).is_some(),
             None => envelope.id.is_some_and(|id| self.reach.is_own(id)),
         }
     }
@@ -311,9 +315,12 @@ impl Session {
                 self.way.speaks(Era::Legacy);
                 self.reach.opened(&lock(&self.caller).clone(), self.handshake().as_deref(), welcome);
             }
-            (Watch::Discover, Some(_), _) => {
+            (Watch::Discover, Some(hello), Some(id)) => {
                 self.way.speaks(Era::Modern);
                 self.gate.opened.notify_one();
+                if let Some(message) = self.hello_with_tasks(hello, id) {
+                    return self.send(&message);
+                }
             }
             (Watch::ToolsList(page), Some(result), Some(id)) => {
                 return self.relay_tools(page, result, id, line);

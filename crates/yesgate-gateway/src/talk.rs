@@ -6,9 +6,11 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::ClientId;
 
@@ -136,6 +138,12 @@ pub trait Talk: Send + Sync + fmt::Debug {
     /// Lets a modern client go without an answer, and waits until it comes back for one: its request ends with
     /// nothing but a state to come back with. That takes no capability. A client of the old era has to stay.
     fn rest(&self) -> Boxed<'_, Result<(), AskError>>;
+
+    /// How long the client has had what was put to it at this moment. Most are told at once; one that fetches what
+    /// it is asked may not have seen it for a while.
+    fn seen_for(&self, put: Instant) -> Duration {
+        put.elapsed()
+    }
 }
 
 /// One client as the gateway knows it: a session of the old era, or all requests of the new one that
@@ -163,6 +171,11 @@ pub struct Party {
 impl Party {
     /// Whether its human can be asked in this way, as far as it declared in words of its revision.
     pub fn can_elicit(&self, mode: Elicitation) -> bool {
+        // Most say nothing of it, which a look tells; one with an escape may spell its keys in another way.
+        let said = self.capabilities.get();
+        if !said.contains("elicitation") && !said.contains('\\') {
+            return false;
+        }
         // What a revision that we do not know means by its words is nothing to build on.
         Revision::named(&self.version)
             .is_some_and(|revision| Abilities::of(&self.capabilities, revision).elicits(mode))

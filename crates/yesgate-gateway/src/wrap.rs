@@ -313,6 +313,7 @@ impl Life {
             self.session.listed().await;
             while self.tasks.join_next().await.is_some() {}
             self.gate.forms.ended().await;
+            self.gate.runs.ended().await;
         };
         if timeout(LAST_WORDS, writing).await.is_err() {
             self.tasks.abort_all();

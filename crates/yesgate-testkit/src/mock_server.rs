@@ -23,13 +23,14 @@
 //! `--log FILE` · `--era legacy|modern|both` · `--gate FILE` · `--read-only TOOL` (adds the hint) ·
 //! `--die-on TOOL` (exit code 3, unanswered) · `--die-at-start` · `--hang-on TOOL` · `--stop-reading-after N` ·
 //! `--garbage` · `--answer-twice` (differently) · `--answer-wrong-id` (before the right answer) · `--huge TOOL`
-//! (6 MiB) · `--echo TOOL` (its arguments as `structuredContent`, byte for byte) · `--rug-pull-after N` ·
-//! `--rug-pull-also TOOL` · `--grow-after N` (`peek_note`) · `--deploy` (`deploy`, which previews itself with
+//! (6 MiB) · `--echo TOOL` (its arguments as `structuredContent`, byte for byte) · `--task-on TOOL` (a task, where
+//! the client has those: under way at the first look, done at the second) · `--rug-pull-after N` · `--rug-pull-also TOOL` · `--grow-after N` (`peek_note`) · `--deploy` (`deploy`, which previews itself with
 //! `dry_run`) · `--pages N` (the first cursor is the empty string) · `--silent-discover` · `--slow-start-ms N`.
 
 pub(crate) mod flags;
 pub(crate) mod notes;
 pub(crate) mod protocol;
+mod tasks;
 pub(crate) mod tools;
 mod wire;
 
@@ -46,6 +47,7 @@ use serde_json::{Value, json};
 use self::flags::Flags;
 use self::notes::Notes;
 use self::protocol::{Era, RpcError, discovered, initialized, object, of_subscription};
+use self::tasks::Tasks;
 use self::wire::{Answer, Wire};
 use crate::upstream_log::Writer;
 use crate::wait::pause;
@@ -119,6 +121,7 @@ struct Server {
     asked: Asked,
     /// The ids of modern `subscriptions/listen` requests.
     subscriptions: Vec<Value>,
+    tasks: Tasks,
 }
 
 /// How far a legacy session is.
@@ -139,6 +142,7 @@ impl Server {
             notes: Notes::new(),
             asked: Asked::default(),
             subscriptions: Vec::new(),
+            tasks: Tasks::default(),
         }
     }
 
@@ -177,6 +181,9 @@ impl Server {
             ("prompts/list", _) => Ok(era.complete_list(object(json!({"prompts": []})))),
             ("tools/list", _) => self.list(params, era),
             ("tools/call", _) => return self.call(id, params, era, line),
+            ("tasks/get" | "tasks/update" | "tasks/cancel", Era::Modern) => {
+                self.tasks.request(method, params)
+            }
             (_, _) => Err(RpcError::new(-32601, format!("no such method: {method}"))),
         };
         self.wire.answer(id, &answer);
@@ -245,6 +252,8 @@ impl Server {
                 .run(other, &params["arguments"], era)
                 .unwrap_or_else(|| Err(RpcError::new(-32602, format!("unknown tool: {other}")))),
         };
+        let becomes_task = is_in(&self.flags.task_on) && Tasks::are_known_to(params, era);
+        let answer = if becomes_task { self.tasks.begin(run, answer) } else { answer };
         self.wire.answer_call(id, &answer);
     }
 

@@ -124,6 +124,9 @@ fn parse_settings(top: &Section<'_>) -> Result<Policy, ConfigError> {
     if let Some(names) = top.entry("own_tools") {
         policy.names = super::names::parse_all(&names)?;
     }
+    if let Some(clients) = top.entry("clients") {
+        policy.hosts = super::hosts::parse_all(&clients)?;
+    }
     if let Some(form) = top.entry("token_errors") {
         policy.token_errors =
             form.word(&[("error", TokenErrors::Error), ("tool_result", TokenErrors::ToolResult)])?;

@@ -109,6 +109,11 @@ impl ToolGlob {
         self.server.matches(server.as_str()) && self.tool.matches(tool.as_str())
     }
 
+    /// Whether it speaks of every tool of the servers that it speaks of.
+    pub(super) fn is_any(&self) -> bool {
+        self.tool == Glob::new("*")
+    }
+
     pub(super) fn matches_server(&self, server: &ServerName) -> bool {
         self.server.matches(server.as_str())
     }

@@ -9,6 +9,7 @@ use crate::assurance::Assurance;
 use crate::class::{Class, Trust};
 use crate::definition::ToolDefinition;
 use crate::id::ServerName;
+use crate::mode::Mode;
 use crate::verdict::{Channel, ConfirmType, Quorum};
 
 /// The most that a call of a tool may need.
@@ -50,6 +51,18 @@ impl Policy {
     /// Whether this policy ever puts a question to a human.
     pub fn asks(&self) -> bool {
         self.profile != Some(Profile::TwoKey)
+    }
+
+    /// Whether a call of any tool of this server may come to be asked about, as far as that can be told without
+    /// knowing the tools: not where a rule lets all of them run before anything else is looked at.
+    pub fn may_ask(&self, server: &ServerName) -> bool {
+        let first = self.rules.iter().find(|rule| rule.tool.matches_server(server));
+        let all_run = first.is_some_and(|rule| {
+            // Whoever has spent too much may be asked.
+            let counts = rule.spend.is_some() || !rule.budgets.is_empty();
+            rule.tool.is_any() && rule.is_unconditional() && rule.lets_run() && !counts
+        });
+        self.asks() && !(all_run && self.mode() == Mode::Execute)
     }
 
     /// How many rules there are.

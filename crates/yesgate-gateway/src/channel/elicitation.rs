@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use yesgate_core::assurance::Assurance;
 use yesgate_core::call::CallRequest;
 use yesgate_core::form::{FormAnswer, form, read};
@@ -58,8 +58,8 @@ impl Gate {
             method: InputMethod::Elicitation,
             params: raw(Value::Object(params).to_string()),
         };
-        // A form that its client leaves behind is withdrawn before the gateway ends.
-        let _open = self.forms.begin();
+        // A form that its client leaves behind is withdrawn before the gateway ends; a task has none to leave.
+        let _open = errand.job.is_none().then(|| self.forms.begin());
         let begun = Instant::now();
         let given = tokio::select! {
             biased;
@@ -75,7 +75,7 @@ impl Gate {
         };
         let caller = &errand.caller;
         let manners = &self.setting.manners;
-        match self.read(given, begun.elapsed()) {
+        match self.read(given, person.talk.seen_for(begun)) {
             Ok(Filled::Yes { typed }) => {
                 manners.answered(caller);
                 Elicited::Answered(self.yes_now(intent, by_client(typed), request, errand).await)
@@ -118,12 +118,17 @@ impl Gate {
         }
     }
 
-    /// Waits until the question is no longer open, because somebody decided it elsewhere.
+    /// Waits until the question is no longer open, because somebody decided it elsewhere or its time is over.
     pub(super) async fn decided(&self, id: &IntentId) {
         let mut changes = self.ledger.changes();
         loop {
             match self.ledger.intent(id).await {
-                Ok(Some(intent)) if intent.state() == State::Pending => changes.changed().await,
+                Ok(Some(intent)) if intent.state() == State::Pending => match self.time_left(&intent) {
+                    Some(Duration::ZERO) => return,
+                    // Nobody announces that a question's own time is over.
+                    Some(left) => drop(timeout(left, changes.changed()).await),
+                    None => changes.changed().await,
+                },
                 // One that cannot be read now is looked at when the client answers.
                 Err(_) => changes.changed().await,
                 Ok(Some(_) | None) => return,

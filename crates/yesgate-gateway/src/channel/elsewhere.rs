@@ -17,7 +17,7 @@ impl Gate {
         let until = Instant::now() + self.setting.patience.caller.map_or(in_all, |most| in_all.min(most));
         let mut rounds = 0;
         loop {
-            if let Some(reply) = self.wait_once(id, &errand.cancel).await {
+            if let Some(reply) = self.wait_once(id, errand).await {
                 return reply;
             }
             let Some(person) =

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use yesgate_core::id::IntentId;
 use yesgate_core::intent::{Intent, State};
 use yesgate_core::json::{Limits, parse_lenient};
+use yesgate_core::policy::{Belief, HostWay};
 
 use super::elicitation::by_client;
 use crate::errand::{Errand, Person};
@@ -30,7 +31,7 @@ impl Gate {
     /// Sends the human to the page where the client can do that, and waits for the decision.
     pub(crate) async fn send_to_page(&self, intent: &Intent, errand: &Errand) -> Reply {
         let id = intent.id();
-        let Some((person, url)) = page(errand, id) else { return self.wait_elsewhere(id, errand).await };
+        let Some((person, url)) = self.page(errand, id) else { return self.wait_elsewhere(id, errand).await };
         let request = InputRequest {
             key: KEY.into(),
             method: InputMethod::Elicitation,
@@ -46,7 +47,7 @@ impl Gate {
             () = self.decided(id) => Sent::Maybe,
             () = self.too_long(person) => Sent::Maybe,
             given = person.talk.ask(vec![request]) => {
-                let is_reflex = begun.elapsed() < self.policy().reflex().unsigned_abs();
+                let is_reflex = person.talk.seen_for(begun) < self.policy().reflex().unsigned_abs();
                 if is_reflex { Sent::Maybe } else { read(given) }
             }
         };
@@ -77,6 +78,15 @@ impl Gate {
         }
     }
 
+    /// The page of a question, and who can be sent there.
+    fn page<'a>(&self, errand: &'a Errand, id: &IntentId) -> Option<(&'a Person, String)> {
+        let person = errand.person.as_ref().filter(|person| person.party.can_elicit(Elicitation::Url))?;
+        match self.belief(HostWay::Page, &person.party) {
+            Belief::Sworn | Belief::Usual => Some((person, person.base.as_ref()?.approval(id))),
+            Belief::None => None,
+        }
+    }
+
     /// Tells a session that its question was decided, or ran out of time.
     fn tell_when_decided(&self, id: IntentId, person: &Person) {
         let Some(session) = person.party.session.clone() else { return };
@@ -94,12 +104,6 @@ impl Gate {
             session.notify(Notice::elicitation_complete(id.as_str()));
         });
     }
-}
-
-/// The page of a question, and who can be sent there.
-fn page<'a>(errand: &'a Errand, id: &IntentId) -> Option<(&'a Person, String)> {
-    let person = errand.person.as_ref().filter(|person| person.party.can_elicit(Elicitation::Url))?;
-    Some((person, person.base.as_ref()?.approval(id)))
 }
 
 fn elicitation(intent: &Intent, url: &str) -> Value {

@@ -256,7 +256,7 @@ impl Reach {
     }
 
     /// Who sends a modern request; `None`: it does not say what it must, and its server will tell it so.
-    fn modern_party(&self, caller: &Caller, meta: &Meta<'_>) -> Option<Arc<Party>> {
+    pub(crate) fn modern_party(&self, caller: &Caller, meta: &Meta<'_>) -> Option<Arc<Party>> {
         let version = meta.version()?.ok()?;
         if version != Revision::July2026.as_str() {
             return None;

@@ -27,7 +27,7 @@ use crate::upstream::Form;
 
 /// What a question came from, to judge the call again should the way to ask turn out to be none.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(crate) struct Held {
     pub(super) question: Question,
     pub(super) request: CallRequest,
     pub(super) definition: Arc<ToolDefinition>,
@@ -43,27 +43,27 @@ enum Way {
 }
 
 impl Gate {
-    /// Deals with a call that needs a yes, in a task of its own: what is redeemed runs to its end and is
-    /// written down, even if whoever waits for it vanishes.
+    /// Deals with a call that needs a yes.
     pub(super) async fn held(self: &Arc<Self>, held: Held, errand: &Errand) -> Reply {
-        let (gate, errand) = (Arc::clone(self), errand.clone());
-        let holding = async move {
-            match (&held.request.presented.token, held.question.standing) {
-                (Some(token), None) => {
-                    let token = token.clone();
-                    gate.redeem(held, &token, &errand).await
-                }
-                (Some(_) | None, _) => gate.ask_every_way(held, &errand).await,
+        let gate = Arc::clone(self);
+        match (&held.request.presented.token, held.question.standing) {
+            (Some(token), None) => {
+                let (token, errand) = (token.clone(), errand.clone());
+                to_its_end(async move { gate.redeem(held, &token, &errand).await }).await
             }
-        };
-        tokio::spawn(holding.in_current_span())
-            .await
-            .unwrap_or_else(|_| Reply::error(-32603, "The gateway was stopped before it could answer.", None))
+            (Some(_) | None, _) => match self.as_task(errand) {
+                Some(task) => gate.ask_as_task(held, task, errand.cancel.clone()).await,
+                None => {
+                    let errand = errand.clone();
+                    to_its_end(async move { gate.ask_every_way(held, &errand).await }).await
+                }
+            },
+        }
     }
 
     /// Puts a question to a human, by the best way first. A way that leads to nobody is not taken again, and
     /// the call is judged anew without it.
-    async fn ask_every_way(&self, mut held: Held, errand: &Errand) -> Reply {
+    pub(crate) async fn ask_every_way(&self, mut held: Held, errand: &Errand) -> Reply {
         let tool = held.question.binding.tool.clone();
         // The next way is one that needs nobody at the client, however it is thought of by then.
         let alone = Errand { person: None, ..errand.clone() };
@@ -119,7 +119,7 @@ impl Gate {
         if errand.cancel.is_fired() {
             return Way::Answered(Reply::Silent);
         }
-        let boot = self.setting.boot.clone();
+        let (boot, awaited) = (self.setting.boot.clone(), errand.awaited());
         let asked = self
             .ledger
             .ask(&question.binding.clone(), self.policy().pace(), question.windows(), move |slot, now| {
@@ -127,7 +127,7 @@ impl Gate {
                     Memory::Counts => {}
                     Memory::DoesNot => slot.forget_grants(),
                 }
-                let runner = Runner { boot: &boot, ground: Ground::Holds, awaited: Awaited::Yes };
+                let runner = Runner { boot: &boot, ground: Ground::Holds, awaited };
                 slot.ask(question, fresh, &runner, now)
             })
             .await;
@@ -151,6 +151,11 @@ impl Gate {
         request: &CallRequest,
         errand: &Errand,
     ) -> Way {
+        if channel != Channel::Chat
+            && let Some(task) = self.begin_task(&intent, errand)
+        {
+            return Way::Answered(task);
+        }
         match (channel, &errand.person) {
             (Channel::Chat, _) => {
                 // An earlier question that may not be relayed has no token, whatever is wished now.
@@ -231,7 +236,14 @@ impl Gate {
                 own_words(self.outcome(execution, Some(id), &errand.cancel), tool)
             }
             Claim::Replay(stored) => own_words(Reply::stored(stored), tool),
-            Claim::Wait => self.wait_elsewhere(id, errand).await,
+            Claim::Wait => {
+                if let Ok(Some(intent)) = self.ledger.intent(id).await
+                    && let Some(task) = self.begin_task(&intent, errand)
+                {
+                    return task;
+                }
+                self.wait_elsewhere(id, errand).await
+            }
             Claim::Refused(refusal) => {
                 if refusal.why == Why::Superseded
                     && let Some(reply) = self.go_on_with_edited(id, errand).await
@@ -256,4 +268,12 @@ impl Gate {
         let hash = token.as_ref().map(ConfirmToken::hash);
         Ok((Fresh { id, token: hash, asked_by: self.setting.asker.clone() }, token))
     }
+}
+
+/// Runs in a task of its own: what is redeemed runs to its end and is written down, even if whoever waits for it
+/// vanishes.
+pub(crate) async fn to_its_end(holding: impl Future<Output = Reply> + Send + 'static) -> Reply {
+    tokio::spawn(holding.in_current_span())
+        .await
+        .unwrap_or_else(|_| Reply::error(-32603, "The gateway was stopped before it could answer.", None))
 }

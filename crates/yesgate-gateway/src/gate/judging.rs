@@ -19,7 +19,7 @@ use yesgate_core::intent::Ground;
 use yesgate_core::json::CanonicalJson;
 use yesgate_core::mode::Mode;
 use yesgate_core::permit::Permit;
-use yesgate_core::policy::{ClientWays, Facts, Known, Needs, Pins};
+use yesgate_core::policy::{Belief, ClientWays, Facts, HostWay, Known, Needs, Pins};
 use yesgate_core::refusal::{Refusal, Why};
 use yesgate_core::regime::Regimes;
 use yesgate_core::verdict::{Channel, Question, Verdict};
@@ -32,7 +32,8 @@ use crate::errand::Errand;
 use crate::look_up::{Circumstances, NoState};
 use crate::metrics::labels::Judged;
 use crate::offer::Offer;
-use crate::talk::Elicitation;
+use crate::raw::RawObject;
+use crate::talk::{Elicitation, Party};
 use crate::upstream::Upstream;
 
 /// What is pinned of the server's tools, and when that was last read.
@@ -152,9 +153,21 @@ impl Gate {
     /// What the client of a call can do for the human behind it, as far as it declared and was seen.
     pub(super) fn ways(&self, errand: &Errand) -> ClientWays {
         let forms = errand.person.as_ref().is_some_and(|person| {
-            person.party.can_elicit(Elicitation::Form) && self.setting.manners.may_be_asked(&errand.caller)
+            person.party.can_elicit(Elicitation::Form)
+                && match self.belief(HostWay::Form, &person.party) {
+                    Belief::Sworn => true,
+                    Belief::Usual => self.setting.manners.may_be_asked(&errand.caller),
+                    Belief::None => false,
+                }
         });
         ClientWays { forms }
+    }
+
+    /// How far a way that a client declares is believed.
+    pub(crate) fn belief(&self, way: HostWay, party: &Party) -> Belief {
+        let info = party.info.as_deref().and_then(RawObject::parse).unwrap_or_default();
+        let said = |key| info.text(key).unwrap_or_default();
+        self.policy().belief(way, &said("name"), &said("version"))
     }
 
     /// The tool as the server last described it; asks the server where that is not known.

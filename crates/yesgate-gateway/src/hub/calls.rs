@@ -47,18 +47,12 @@ impl Hub {
     async fn own_call(&self, ask: &Ask, begun: &Begun) -> Reply {
         let arguments = ask.fields().and_then(|fields| fields.get("arguments").and_then(RawObject::parse));
         let id = arguments.and_then(|arguments| arguments.text("intent_id"));
-        let id = id.and_then(|id| id.parse::<IntentId>().ok());
-        let intent = match &id {
-            Some(id) => self.ledger.intent(id).await.ok().flatten(),
+        let meant = match id.and_then(|id| id.parse::<IntentId>().ok()) {
+            Some(id) => self.server_of(&id, &ask.scope).await,
             None => None,
         };
-        let servers = self.servers();
-        let meant = intent.and_then(|intent| {
-            let name = intent.question().binding.server.clone();
-            servers.iter().find(|server| server.gate.server.name == name).cloned()
-        });
         // Whoever names nothing that exists is told so by any gate.
-        match meant.or_else(|| servers.first().cloned()) {
+        match meant.or_else(|| self.servers().first().cloned()) {
             Some(server) => self.call_of(&server, ask, None, begun).await,
             None => no_such_server(),
         }
@@ -105,6 +99,7 @@ impl Hub {
                 talk: Arc::clone(&ask.talk),
                 base: ask.base.clone(),
             }),
+            job: None,
         };
         let pass = Pass::Params { params, mirrored: mirrored(ask) };
         let (message, call) = (&ask.message, ask.call.as_deref());

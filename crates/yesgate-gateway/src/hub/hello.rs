@@ -7,6 +7,7 @@ use super::{Hub, no_such_server, unreachable};
 use crate::board::{Ask, Scope};
 use crate::era::{Era, SERVER_INFO, own_info};
 use crate::front::revision::Revision;
+use crate::job::EXTENSION;
 use crate::raw::{RawObject, bytes, raw};
 use crate::reply::Reply;
 use crate::server::link::Link;
@@ -39,13 +40,22 @@ impl Hub {
                 for (key, value) in self.own_hello(&ask.scope).iter() {
                     hello.set(key, value.to_owned());
                 }
+                if self.servers().iter().any(|server| server.gate.may_ask()) {
+                    add_tasks(&mut hello);
+                }
                 hello.set("ttlMs", raw("0".into()));
                 hello.set("cacheScope", raw(r#""private""#.into()));
                 hello.set("_meta", raw(json!({ SERVER_INFO: own_info() }).to_string()));
                 Reply::Result(bytes(hello.to_raw()))
             }
             Scope::One(_) => match self.hello(ask).await {
-                Ok((link, hello)) => Reply::Result(bytes(modern_hello(&link, hello))),
+                Ok((link, hello)) => {
+                    let mut hello = modern_hello(&link, hello);
+                    if self.server(&ask.scope).is_some_and(|server| server.gate.may_ask()) {
+                        add_tasks(&mut hello);
+                    }
+                    Reply::Result(bytes(hello.to_raw()))
+                }
                 Err(reply) => reply,
             },
         }
@@ -105,9 +115,9 @@ fn legacy_hello(link: &Link, mut hello: RawObject, version: &str) -> Box<RawValu
 }
 
 /// A server's hello as a modern client expects it.
-fn modern_hello(link: &Link, mut hello: RawObject) -> Box<RawValue> {
+fn modern_hello(link: &Link, mut hello: RawObject) -> RawObject {
     match link.era {
-        Era::Modern => hello.to_raw(),
+        Era::Modern => hello,
         Era::Legacy => {
             let mut found = RawObject::default();
             found.set("resultType", raw(r#""complete""#.into()));
@@ -120,7 +130,7 @@ fn modern_hello(link: &Link, mut hello: RawObject) -> Box<RawValue> {
             found.set("cacheScope", raw(r#""private""#.into()));
             let info = hello.remove("serverInfo").unwrap_or_else(|| raw(own_info().to_string()));
             found.set("_meta", raw(format!(r#"{{"{SERVER_INFO}":{}}}"#, info.get())));
-            found.to_raw()
+            found
         }
     }
 }
@@ -138,4 +148,16 @@ fn capabilities(hello: &RawObject, without: &[&str]) -> Box<RawValue> {
         capabilities.remove(key);
     }
     capabilities.to_raw()
+}
+
+/// Says of an endpoint that it has tasks. Where it has them already, it stays as it is. Clients that have none, or tell
+/// only with a call, hear it too.
+pub(crate) fn add_tasks(hello: &mut RawObject) {
+    let mut capabilities = hello.get("capabilities").and_then(RawObject::parse).unwrap_or_default();
+    let mut extensions = capabilities.get("extensions").and_then(RawObject::parse).unwrap_or_default();
+    if extensions.get(EXTENSION).is_none() {
+        extensions.set(EXTENSION, raw("{}".into()));
+        capabilities.set("extensions", extensions.to_raw());
+        hello.set("capabilities", capabilities.to_raw());
+    }
 }

@@ -23,8 +23,9 @@ impl Hub {
         &self,
         scope: &Scope,
         party: &Arc<Party>,
-        wanted: Wanted,
+        mut wanted: Wanted,
     ) -> Result<Listening, Reply> {
+        wanted.tasks = self.without_own(wanted.tasks, scope).await;
         let (stream, notices) = mpsc::channel(STREAM);
         let mut granted = Wanted::default();
         let shares = self.shares(scope, party, &wanted).await;

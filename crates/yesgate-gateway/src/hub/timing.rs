@@ -51,7 +51,7 @@ impl Hub {
         counted.end(match &reply {
             Reply::Result(_) | Reply::Relayed => Outcome::Answered,
             Reply::Own(own) => match &**own {
-                Own::Held(_) | Own::Told(_) => Outcome::Answered,
+                Own::Held(_) | Own::Task(_) | Own::Told(_) => Outcome::Answered,
                 Own::Refused(_, _) => Outcome::Refused,
                 Own::Unreadable { .. } | Own::NoSuchTool => Outcome::Invalid,
             },

@@ -59,7 +59,7 @@ pub(crate) fn called(reply: Reply, base: Option<&Base>) -> Response<Body> {
         Reply::Error(error) => failed(&error),
         Reply::Own(own) => match *own {
             Own::Held(payload) => held(payload, base),
-            Own::Told(payload) => json(StatusCode::OK, &Value::Object(payload)),
+            Own::Told(payload) | Own::Task(payload) => json(StatusCode::OK, &Value::Object(payload)),
             Own::Refused(why, _) => refusal(&why),
             Own::Unreadable { code: _, words } => {
                 failure(StatusCode::BAD_REQUEST, "invalid_call", &refused(&words))

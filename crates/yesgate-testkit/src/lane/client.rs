@@ -61,13 +61,13 @@ impl Client {
         Self::Pipe(Box::new(host))
     }
 
-    pub(super) fn call(&mut self, params: Value) -> Sent {
+    pub(super) fn request(&mut self, method: &'static str, params: Value) -> Sent {
         match self {
             Self::Pipe(host) => {
                 let params = host.in_era(params);
-                Sent { id: host.request_async("tools/call", params).into(), stream: None }
+                Sent { id: host.request_async(method, params).into(), stream: None }
             }
-            Self::Web(web) => web.call(params),
+            Self::Web(web) => web.request(method, params),
         }
     }
 
@@ -152,13 +152,13 @@ impl Client {
 }
 
 impl WebClient {
-    fn call(&self, params: Value) -> Sent {
+    fn request(&self, method: &'static str, params: Value) -> Sent {
         let (sender, receiver) = mpsc::channel();
         let (host, heard) = (Arc::clone(&self.host), Arc::clone(&self.heard));
         let id = host.draw_id();
         let request = id.clone();
         let reading = self.runtime.spawn(async move {
-            let mut answer = host.draft_as(id, "tools/call", params).send().await;
+            let mut answer = host.draft_as(id, method, params).send().await;
             while let Some(message) = answer.next().await {
                 lock(&heard).push(message.clone());
                 // Whoever asked may wait no longer; what came is kept all the same.

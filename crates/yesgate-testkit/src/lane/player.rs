@@ -107,6 +107,13 @@ impl Player {
         self.next(&pending, Awaited::Answer)
     }
 
+    /// Makes any other request, and waits for the answer.
+    #[track_caller]
+    pub fn request(&mut self, method: &'static str, params: Value) -> Value {
+        let sent = self.client().request(method, params.clone());
+        self.next(&Pending { params, sent }, Awaited::Answer)
+    }
+
     /// Gives a call up: by a notification, or by going away where that is how it is done.
     pub fn cancel(&mut self, pending: &Pending) {
         let era = self.era();
@@ -207,7 +214,7 @@ impl Player {
     }
 
     fn send(&mut self, params: Value) -> Pending {
-        let sent = self.client().call(params.clone());
+        let sent = self.client().request("tools/call", params.clone());
         Pending { params, sent }
     }
 

@@ -24,6 +24,8 @@ pub(crate) struct Flags {
     pub(crate) huge: Vec<String>,
     /// A call to one of these is answered with its arguments, byte for byte.
     pub(crate) echo: Vec<String>,
+    /// A modern call to one of these becomes a task, if its client has those.
+    pub(crate) task_on: Vec<String>,
     /// The process ends before it reads anything.
     pub(crate) die_at_start: bool,
     /// How many lines are read before no more are.
@@ -67,6 +69,7 @@ impl Flags {
                 "--hang-on" => flags.hang_on.push(value()?),
                 "--huge" => flags.huge.push(value()?),
                 "--echo" => flags.echo.push(value()?),
+                "--task-on" => flags.task_on.push(value()?),
                 "--die-at-start" => flags.die_at_start = true,
                 "--stop-reading-after" => flags.stop_reading_after = Some(number(&value()?)?),
                 "--garbage" => flags.garbage = true,

@@ -2,9 +2,11 @@
 
 mod channels;
 mod handshake;
+mod hosts;
 mod matrix;
 mod modes;
 mod spend;
+mod tasks;
 mod two_key;
 
 use serde_json::{Value, json};

@@ -263,19 +263,20 @@ async fn a_server_that_forgot_its_sessions_is_in_every_list() {
     }
 }
 
-/// Tasks belong to one server: the shared endpoint neither has them nor has a server make one, and at the endpoint of
-/// one server they pass.
+/// Tasks belong to one server: the shared endpoint has those of the gate only and has no server make one, and at the
+/// endpoint of one server they pass.
 #[tokio::test]
-async fn the_shared_endpoint_has_no_tasks_and_asks_no_server_for_one() {
+async fn the_shared_endpoint_knows_no_servers_tasks_and_asks_for_none() {
     let play = Play::new();
     let extensions = json!({"extensions": {"io.modelcontextprotocol/tasks": {}, "org.example/other": {}}});
     let modern = play.gateway.all().capable(extensions.clone());
     let [_, legacy] = play.hosts().await;
     let hello = modern.discover().await;
     assert_eq!(hello["result"]["capabilities"].get("tasks"), None);
-    assert_eq!(hello["result"]["capabilities"].get("extensions"), None);
+    let own = json!({"io.modelcontextprotocol/tasks": {}});
+    assert_eq!(hello["result"]["capabilities"]["extensions"], own);
     for method in ["tasks/get", "tasks/cancel"] {
-        for host in [&modern, &legacy] {
+        for (host, code) in [(&modern, -32602), (&legacy, -32601)] {
             let answer = host
                 .draft(method, json!({"taskId": "t"}))
                 .header("mcp-name", "t")
@@ -283,7 +284,7 @@ async fn the_shared_endpoint_has_no_tasks_and_asks_no_server_for_one() {
                 .await
                 .answer()
                 .await;
-            assert_eq!(answer["error"]["code"], -32601, "{answer:#}");
+            assert_eq!(answer["error"]["code"], code, "{answer:#}");
         }
     }
     let words = |server: &MockHttp| {

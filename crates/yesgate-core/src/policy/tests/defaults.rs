@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::super::{
-    ASKING_KEYS, BUDGET_KEYS, Config, EXAMPLE_KEYS, LOOKUP_KEYS, RULE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS,
-    SERVE_TIME_KEYS, SERVER_KEYS, SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS,
+    ASKING_KEYS, BUDGET_KEYS, CLIENT_KEYS, Config, EXAMPLE_KEYS, LOOKUP_KEYS, RULE_KEYS, SERVE_KEYS,
+    SERVE_LIMIT_KEYS, SERVE_TIME_KEYS, SERVER_KEYS, SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS,
 };
 
 const DEFAULTS: &str = include_str!("../../../../../yesgate.default.toml");
@@ -84,6 +84,7 @@ fn every_key_that_is_known_stands_in_the_default_file() {
         assert_eq!(keys(&file, path), known, "{path:?}");
     };
     check(&[], &TOP_KEYS);
+    check(&["clients", "*"], &CLIENT_KEYS);
     check(&["asking"], &ASKING_KEYS);
     check(&["times"], &TIME_KEYS);
     check(&["serve"], &SERVE_KEYS);

@@ -10,6 +10,7 @@ mod mcp_remote;
 mod rust;
 mod scripted;
 mod scripts;
+mod tasks;
 
 use std::fs;
 use std::path::{Path, PathBuf};
