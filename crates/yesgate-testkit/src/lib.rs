@@ -56,7 +56,7 @@ pub use lane::{Answers, Human, Lane, LaneEra, Play, Player, Told};
 pub use mock_http::{Misbehaviour, MockEras, MockHttp, MockSettings, On};
 pub use rest_host::{RestAnswer, RestHost};
 pub use serve_stage::{Gateway, ServeStage};
-pub use stage::{Output, Stage};
+pub use stage::{Output, Stage, yesgate_beside};
 pub use upstream_log::Received;
 pub use wait::{DEADLINE, eventually, until};
 pub use web_host::{Draft, WebAnswer, WebEvent, WebHost};

@@ -12,6 +12,7 @@ use std::process::{Command, ExitStatus};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use self::mock_binary::yesgate_beside;
 use crate::history::{self, Carrier, History};
 use crate::host::Host;
 use crate::host::pipes::Pipes;

@@ -1,4 +1,5 @@
-//! Finds a program of this crate, such as `mock-server`, and builds it where it is missing or stale.
+//! Finds a program of this crate, such as `mock-server`, or `yesgate` for the tests of others, and builds it where it is
+//! missing or stale.
 //!
 //! Cargo tells a test where the programs of its own package are, and builds them; it does neither for the
 //! programs of a package that the tests depend on. Of the ways around that, this one has no second copy of
@@ -6,7 +7,7 @@
 //! would have libtest's words on the JSON-RPC wire, a test target without a harness would be listed and run
 //! by nextest as if it were a test, and artifact dependencies are not in stable cargo.
 //!
-//! The program lies beside `yesgate`, in the folder of the same target directory and profile. Whoever tests
+//! The program lies beside the one that is tested, in the folder of the same target directory and profile. Whoever tests
 //! the whole workspace has it there already, because this crate's own tests need it; `cargo test -p yesgate`
 //! alone has it built by the first test that needs it. Whether it is stale is told by the list of sources that
 //! cargo writes beside it (such as `mock-server.d`), which costs a few looks at the file system, not a start of
@@ -19,25 +20,39 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-/// The path of the program of this name beside the given one.
+/// The path of this crate's program of this name, beside the given one.
 ///
 /// # Panics
 /// When it is missing and cannot be built.
 #[track_caller]
 pub(super) fn beside(yesgate: &Path, name: &str) -> PathBuf {
+    found(yesgate, name, env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The path of `yesgate` beside a program of a package whose tests need it, too.
+///
+/// # Panics
+/// When it is missing and cannot be built.
+#[track_caller]
+pub fn yesgate_beside(program: impl AsRef<Path>) -> PathBuf {
+    found(program.as_ref(), "yesgate", concat!(env!("CARGO_MANIFEST_DIR"), "/../yesgate"))
+}
+
+#[track_caller]
+fn found(beside: &Path, name: &str, package: &str) -> PathBuf {
     static FRESH: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
-    let folder = yesgate.parent().expect("a program lies in a folder");
+    let folder = beside.parent().expect("a program lies in a folder");
     let program = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     let mut fresh = FRESH.lock().unwrap_or_else(PoisonError::into_inner);
     let fresh = fresh.get_or_insert_default();
     if !fresh.contains(&program) {
-        build_if_stale(folder, name, &program);
+        build_if_stale(folder, name, package, &program);
         fresh.insert(program.clone());
     }
     program
 }
 
-fn build_if_stale(folder: &Path, name: &str, program: &Path) {
+fn build_if_stale(folder: &Path, name: &str, package: &str, program: &Path) {
     if is_fresh(program) {
         return;
     }
@@ -45,9 +60,9 @@ fn build_if_stale(folder: &Path, name: &str, program: &Path) {
     turn.lock().expect("a file can be locked");
     // Another test may have built it while this one waited.
     if !is_fresh(program) {
-        build(folder, name);
+        build(folder, name, package);
     }
-    assert!(program.exists(), "cargo did not put `{name}` beside `yesgate`");
+    assert!(program.exists(), "cargo did not put `{name}` into `{}`", folder.display());
 }
 
 /// Whether the program is younger than all its sources.
@@ -67,14 +82,14 @@ fn modified(path: &Path) -> Option<SystemTime> {
 }
 
 /// Has cargo build the program into the same folder.
-fn build(folder: &Path, name: &str) {
+fn build(folder: &Path, name: &str, package: &str) {
     let profile = match folder.file_name().and_then(|name| name.to_str()) {
         Some("debug") | None => "dev",
         Some(profile) => profile,
     };
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet", "--locked", "--bin", name, "--profile", profile]);
-    cargo.arg("--manifest-path").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml"));
+    cargo.arg("--manifest-path").arg(Path::new(package).join("Cargo.toml"));
     cargo.arg("--target-dir").arg(folder.parent().expect("a profile lies in a target directory"));
     for (variable, _) in std::env::vars_os() {
         // What cargo told the test about the test's own package is not for the build of another one.
