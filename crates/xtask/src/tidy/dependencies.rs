@@ -19,7 +19,7 @@ const MAY_USE: [(&str, &[&str]); 4] = [
 ];
 
 /// Crates that never ship: they may use what they like, and only tests may use them.
-const DEVELOPMENT: [&str; 3] = ["yesgate-testkit", "yesgate-bench", "xtask"];
+const DEVELOPMENT: [&str; 4] = ["yesgate-testkit", "yesgate-bench", "yesgate-examples", "xtask"];
 
 /// The features of rmcp that the agent's side may use: signing in to servers, and what that needs to compile.
 ///
