@@ -36,9 +36,19 @@ fn build(mut cargo: Command, folder: &Path, yesgate: &Path) -> anyhow::Result<bo
     if let Some(target) = folder.parent() {
         cargo.arg("--target-dir").arg(target);
     }
+    for (variable, _) in std::env::vars_os() {
+        // What cargo told us about our own package would make it build others anew, which listen to the same words.
+        if variable.to_str().is_some_and(|name| OF_THIS_PACKAGE.iter().any(|prefix| name.starts_with(prefix)))
+        {
+            cargo.env_remove(variable);
+        }
+    }
     // The first time takes long enough that one wants to see it go on.
     if yesgate.exists() {
         cargo.arg("--quiet");
     }
     Ok(cargo.status().context("cargo cannot be started")?.success())
 }
+
+const OF_THIS_PACKAGE: [&str; 5] =
+    ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"];

@@ -12,7 +12,11 @@ use crate::example::{ALL, SPEND};
 fn a_story_that_cargo_started_has_the_gate_built_first() {
     let folder = tempfile::tempdir().unwrap();
     let (cargo, heard) = (folder.path().join("cargo"), folder.path().join("heard"));
-    fs::write(&cargo, format!("#!/bin/sh\necho \"$@\" > '{}'\nexit 101\n", heard.display())).unwrap();
+    fs::write(
+        &cargo,
+        format!("#!/bin/sh\necho \"$@ for $CARGO_MANIFEST_DIR.\" > '{}'\nexit 101\n", heard.display()),
+    )
+    .unwrap();
     fs::set_permissions(&cargo, fs::Permissions::from_mode(0o700)).unwrap();
     let output = Command::new(SPEND.program).env("CARGO", &cargo).output().unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(1), b"".as_slice()));
@@ -20,6 +24,8 @@ fn a_story_that_cargo_started_has_the_gate_built_first() {
     let heard = fs::read_to_string(heard).unwrap();
     let words = "build --package yesgate-examples --package yesgate --bin yesgate --locked --profile dev";
     assert!(heard.starts_with(words), "{heard}");
+    // What it says of one package would have others built anew.
+    assert!(heard.ends_with(" for .\n"), "{heard}");
 }
 
 /// A word that is not known is an error that says which are.
