@@ -115,7 +115,8 @@ fn masked_line(line: &str) -> String {
 
 fn masked_word(word: &str) -> String {
     let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
-    let is_code = bare.len() == 9 && bare.find('-') == Some(4) && bare.chars().any(|c| c.is_ascii_digit());
+    // Codes do without letters that look like digits; `read-only` has two of those.
+    let is_code = bare.len() == 9 && bare.find('-') == Some(4) && !bare.contains(['i', 'l', 'o', 'u']);
     let is_digest = bare.len() == 12 && bare.chars().all(|c| c.is_ascii_hexdigit());
     let is_time = bare.len() >= 20 && bare.ends_with('Z') && bare.as_bytes().get(10) == Some(&b'T');
     // An id within a word, such as `intent_id="intent_…")`.
