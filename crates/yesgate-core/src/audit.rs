@@ -50,6 +50,34 @@ pub enum AuditEvent {
         /// The rule that asks.
         rule: Option<String>,
     },
+    /// The policy is only tried, and would have asked a human about it.
+    WouldAsk {
+        /// On which server.
+        server: ServerName,
+        /// Which tool.
+        tool: ToolName,
+        /// Its class.
+        class: Class,
+        /// The rule that asks, where one does.
+        rule: Option<String>,
+        /// Why, in the operator's words.
+        reason: Option<String>,
+    },
+    /// The policy is only tried, and would have refused it.
+    WouldRefuse {
+        /// On which server.
+        server: ServerName,
+        /// Which tool.
+        tool: ToolName,
+        /// Its class.
+        class: Class,
+        /// The rule that refuses, where one does.
+        rule: Option<String>,
+        /// Why, in the operator's words.
+        reason: Option<String>,
+        /// The code that the agent would have seen.
+        code: String,
+    },
     /// A confirm token was handed to the agent; an earlier one is dead.
     TokenIssued,
     /// Somebody said yes.

@@ -9,6 +9,7 @@ mod count;
 mod edit;
 mod quorum;
 mod remember;
+mod shadow;
 mod state;
 mod typed;
 

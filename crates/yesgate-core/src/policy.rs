@@ -28,6 +28,7 @@ mod profile;
 mod raise;
 mod reader;
 mod rule;
+mod shadow;
 mod spend;
 mod template;
 mod trace;
@@ -63,6 +64,7 @@ pub use self::pin::{Known, Pin, Pins, Usage};
 use self::profile::Defaults;
 pub use self::profile::Profile;
 use self::rule::{OnError, Rule};
+pub use self::shadow::Shadow;
 pub use self::trace::{Answer, BudgetTrace, DecidedBy, RuleOutcome, RuleTrace, Trace};
 use crate::assurance::Assurance;
 use crate::budget::Sums;
@@ -97,6 +99,8 @@ pub struct Policy {
     hosts: Vec<HostEntry>,
     budgets: BTreeMap<BudgetName, Budget>,
     rules: Vec<Rule>,
+    /// Where it is only tried.
+    shadow: Shadow,
 }
 
 /// What is known about a call beyond the call itself.
@@ -170,6 +174,7 @@ impl Default for Policy {
             hosts: Vec::new(),
             budgets: BTreeMap::new(),
             rules: Vec::new(),
+            shadow: Shadow::Off,
         }
     }
 }
@@ -329,8 +334,9 @@ struct Match<'p> {
 }
 
 /// The keys of the whole configuration.
-const TOP_KEYS: [&str; 18] = [
+const TOP_KEYS: [&str; 19] = [
     "profile",
+    "shadow",
     "mode",
     "channel",
     "token_prefix",

@@ -15,7 +15,7 @@ use crate::digest::Binding;
 use crate::mode::Mode;
 use crate::permit::PermittedCall;
 use crate::policy::Lookup;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, Why};
 use crate::render::Sanitized;
 
 /// The answer of `Policy::decide`.
@@ -235,6 +235,86 @@ pub enum Standing {
     TwoKeys,
     /// A rule of the operator lets it run within a budget. Nobody is asked, and that is recorded.
     Rule,
+    /// The policy is only tried, and would have held it up. Nobody is asked, and that is recorded.
+    Shadow(Would),
+}
+
+/// What a policy that is only tried would have done with a call (X8).
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Would {
+    /// Asked a human.
+    Ask,
+    /// Refused it.
+    Refuse(WouldRefuse),
+}
+
+/// The refusals that are the policy's own. All others are refusals even where the policy is only tried.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WouldRefuse {
+    /// A rule rejects it.
+    PolicyDenied,
+    /// The policy's own mode does not run it.
+    ModeForbids,
+    /// A budget has no room.
+    BudgetExceeded,
+    /// Nobody who could say yes can be reached.
+    NoApproverReachable,
+    /// A human could not read all of it.
+    TooLargeToReview,
+}
+
+impl WouldRefuse {
+    /// The policy's own refusal; `None`: something else than the policy refuses.
+    pub const fn of(why: &Why) -> Option<Self> {
+        match why {
+            Why::PolicyDenied { .. } => Some(Self::PolicyDenied),
+            Why::BudgetExceeded(_) => Some(Self::BudgetExceeded),
+            Why::NoApproverReachable { .. } => Some(Self::NoApproverReachable),
+            Why::TooLargeToReview { .. } => Some(Self::TooLargeToReview),
+            Why::TokenInvalid
+            | Why::NoSuchIntent
+            | Why::TokenExpired
+            | Why::TokenMismatch { .. }
+            | Why::NothingTyped
+            | Why::WrongText { .. }
+            | Why::DryRunPreview { .. }
+            // What the mode forbids is explained, and judged where the mode is; raising it is asked about as ever.
+            | Why::ModeForbids { .. }
+            | Why::ModeRaise { .. }
+            | Why::Denied { .. }
+            | Why::Responded { .. }
+            | Why::Expired
+            | Why::Superseded
+            | Why::Cancelled
+            | Why::AlreadyDecided { .. }
+            | Why::ExecutionInProgress
+            | Why::ExecutionUnknown
+            | Why::AssuranceTooLow { .. }
+            | Why::ToolChanged
+            | Why::PolicyChanged
+            | Why::ContentChanged
+            | Why::NotRemembered { .. }
+            | Why::NotEditable
+            | Why::QuorumPending { .. }
+            | Why::RateLimited { .. }
+            | Why::ClientFrozen { .. }
+            | Why::Stopped { .. }
+            | Why::ConsentUnavailable { .. } => None,
+        }
+    }
+
+    /// The code that the agent would have seen.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::PolicyDenied => "policy_denied",
+            Self::ModeForbids => "mode_forbids",
+            Self::BudgetExceeded => "budget_exceeded",
+            Self::NoApproverReachable => "no_approver_reachable",
+            Self::TooLargeToReview => "too_large_to_review",
+        }
+    }
 }
 
 /// What a call costs.

@@ -78,6 +78,8 @@ impl Told {
             }
             AuditEvent::Redeemed { boot } => told.boot = Some(boot.clone()),
             AuditEvent::Opened { .. }
+            | AuditEvent::WouldAsk { .. }
+            | AuditEvent::WouldRefuse { .. }
             | AuditEvent::TokenIssued
             | AuditEvent::Denied { .. }
             | AuditEvent::Responded { .. }
@@ -144,7 +146,9 @@ fn step(event: &AuditEvent) -> Result<Option<Event>, Impossible> {
         AuditEvent::Superseded { .. } => Ok(Some(Event::Supersede)),
         AuditEvent::Voided { .. } => Ok(Some(Event::Void)),
         AuditEvent::Cancelled { .. } => Ok(Some(Event::Cancel)),
-        AuditEvent::TokenIssued
+        AuditEvent::WouldAsk { .. }
+        | AuditEvent::WouldRefuse { .. }
+        | AuditEvent::TokenIssued
         | AuditEvent::CallerLeft
         | AuditEvent::HandedOver
         | AuditEvent::LateAnswer { .. }

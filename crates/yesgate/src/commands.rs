@@ -16,6 +16,7 @@ mod questions;
 mod regime;
 mod review;
 mod serve;
+mod shadow;
 mod tools;
 mod wrap;
 

@@ -144,7 +144,7 @@ impl Slot {
         let digest = question.binding.digest();
         let standing = match question.standing {
             Some(Standing::TwoKeys) => Yes::TwoKeys,
-            Some(Standing::Rule) => Yes::OfRule,
+            Some(Standing::Rule | Standing::Shadow(_)) => Yes::OfRule,
             None => self.granted(&question, now).map_or(Yes::None, |grant| Yes::Granted(Box::new(grant))),
         };
         if let Some(same) =
@@ -174,8 +174,8 @@ impl Slot {
         asked
     }
 
-    /// Opens, approves, counts and redeems in one step what a rule lets run. It asks nobody, so it takes
-    /// no question's place, and where it may not run it leaves no question behind.
+    /// Opens, approves, counts and redeems in one step what a rule, or the trial of a policy, lets run. It asks
+    /// nobody, so it takes no question's place, and where it may not run it leaves no question behind.
     fn run_by_rule(
         &mut self,
         question: Question,
@@ -184,6 +184,7 @@ impl Slot {
         now: Timestamp,
     ) -> Asked {
         let mut intent = Intent::open(fresh.id, question, fresh.asked_by, now).with_sums(self.sums.clone());
+        intent.note_what_would_be(now);
         match intent.rule_yes(runner, now) {
             Ok(permitted) => {
                 let id = intent.id.clone();
@@ -317,9 +318,14 @@ fn begin(
 impl Intent {
     /// Voids an open question that the policy would now put more strictly.
     fn stands_under(&mut self, now_asked: &Question, now: Timestamp) -> bool {
-        if now_asked.standing == Some(Standing::Rule) {
-            // A rule lets it run now: nobody need decide any more. What has a yes or runs goes its way.
-            return self.state != State::Pending || self.cancel("the rule that lets it run", now).is_err();
+        let by = match now_asked.standing {
+            Some(Standing::Rule) => Some("the rule that lets it run"),
+            Some(Standing::Shadow(_)) => Some("the trial of the policy, which lets it run"),
+            Some(Standing::TwoKeys) | None => None,
+        };
+        if let Some(by) = by {
+            // It runs now: nobody need decide any more. What has a yes or runs goes its way.
+            return self.state != State::Pending || self.cancel(by, now).is_err();
         }
         match self.question.ground_under(now_asked) {
             Ground::Holds => true,

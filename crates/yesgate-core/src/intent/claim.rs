@@ -226,12 +226,16 @@ impl Approver {
 impl Question {
     /// Compares with what the policy would ask now.
     pub fn ground_under(&self, now_asked: &Self) -> Ground {
+        let runs_unasked = match now_asked.standing {
+            Some(Standing::Rule | Standing::Shadow(_)) => true,
+            Some(Standing::TwoKeys) | None => false,
+        };
         if now_asked.binding.definition != self.binding.definition {
             Ground::ToolChanged
         } else if !self.counts_as(now_asked) {
             Ground::PolicyStricter
-        } else if now_asked.standing == Some(Standing::Rule) {
-            // A rule would let it run without asking: a yes is more than that.
+        } else if runs_unasked {
+            // It would run without asking: a yes is more than that.
             Ground::Holds
         } else if now_asked.least > self.least
             || now_asked.confirm != self.confirm

@@ -1,7 +1,8 @@
 //! Counting a yes in its budgets.
 //!
 //! INVARIANT: what is counted is compared with sums that were read in the same transaction; where they
-//! are missing there is no yes. A rule's yes never goes over a budget, and is never a human's.
+//! are missing there is no yes. A rule's yes never goes over a budget, and is never a human's; only where the policy is
+//! tried does a budget hold nothing up.
 
 use jiff::Timestamp;
 
@@ -41,7 +42,11 @@ impl Intent {
     /// # Errors
     /// When a budget has no room, and this yes may not go over it.
     pub(super) fn count(&self, surface: Surface) -> Result<Option<Counted>, Refusal> {
-        let is_the_rules = self.question.standing == Some(Standing::Rule);
+        let (is_the_rules, is_tried) = match self.question.standing {
+            Some(Standing::Rule) => (true, false),
+            Some(Standing::Shadow(_)) => (true, true),
+            Some(Standing::TwoKeys) | None => (false, false),
+        };
         if surface == Surface::Rule && !is_the_rules {
             // A rule decides about what it lets run, and never about what a human is asked.
             let have = Assurance::Asserted;
@@ -54,6 +59,8 @@ impl Intent {
             match charge.room(&self.sums, amount) {
                 Room::Enough => {}
                 Room::Unknown => return Err(not_known()),
+                // What passes because the policy is only tried is spent all the same.
+                Room::Short(_) if is_tried => {}
                 Room::Short(exceeded) => match (charge.over, surface) {
                     (Over::Ask, Surface::Human | Surface::Agent) => {}
                     (Over::Ask, Surface::Rule) | (Over::Reject, _) => {
@@ -62,7 +69,7 @@ impl Intent {
                 },
             }
         }
-        if surface == Surface::Rule && self.sums.exceed(&spend.seen) {
+        if surface == Surface::Rule && !is_tried && self.sums.exceed(&spend.seen) {
             // The rule's condition was answered by sums that hold no more.
             let reason = "more was spent while the call was judged";
             return Err(self.refusal(Why::ConsentUnavailable { reason }));
@@ -73,8 +80,12 @@ impl Intent {
     /// The rule's own yes and the run, in one step. It is recorded as what it is: no human.
     pub(super) fn rule_yes(&mut self, runner: &Runner<'_>, now: Timestamp) -> Result<PermittedCall, Refusal> {
         let rule = self.question.rule.as_deref().unwrap_or_default();
+        let name = match self.question.standing {
+            Some(Standing::Shadow(_)) => "nobody: the policy is only tried".to_owned(),
+            Some(Standing::Rule | Standing::TwoKeys) | None => format!("rule {rule}"),
+        };
         let by = Approver {
-            name: format!("rule {rule}"),
+            name,
             identity: None,
             surface: Surface::Rule,
             assurance: Assurance::Asserted,

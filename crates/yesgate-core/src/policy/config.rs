@@ -19,6 +19,7 @@ use super::example::Example;
 use super::profile::{Defaults, LONGEST_HOLD, Profile};
 use super::reader::{Entry, Section, Source, shown};
 use super::rule::{Rule, Then, channels};
+use super::shadow::Shadow;
 use super::{
     ASKING_KEYS, Cover, Grants, Lint, Otherwise, Policy, RULE_KEYS, TIME_KEYS, TOP_KEYS, TokenErrors, budget,
 };
@@ -110,7 +111,8 @@ fn parse_settings(top: &Section<'_>) -> Result<Policy, ConfigError> {
     if let Some(times) = top.entry("times") {
         parse_times(&times.section(&TIME_KEYS)?, &mut defaults)?;
     }
-    let mut policy = Policy { profile, defaults, grants: parse_grants(top, profile)?, ..Policy::default() };
+    let (grants, shadow) = (parse_grants(top, profile)?, Shadow::parse(top, profile)?);
+    let mut policy = Policy { profile, defaults, grants, shadow, ..Policy::default() };
     if let Some(asking) = top.entry("asking") {
         policy.pace = parse_asking(&asking.section(&ASKING_KEYS)?)?;
     }

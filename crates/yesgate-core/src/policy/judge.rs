@@ -2,6 +2,7 @@
 
 mod asking;
 mod counting;
+mod shadow;
 
 pub(super) use self::asking::Asking;
 use super::condition::{ConditionError, Spending, Subject, World};
@@ -112,7 +113,7 @@ impl Policy {
         };
         let case =
             Case { policy: self, call, world: &world, presented, facts, found: found.as_ref(), in_force };
-        let ruling = case.rule(action, mode, &classified);
+        let ruling = case.in_shadow(case.rule(action, mode, &classified));
         Judged { mode, classified, by, ruling }
     }
 

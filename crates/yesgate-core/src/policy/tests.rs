@@ -15,6 +15,7 @@ mod remember;
 mod routes;
 mod serve;
 mod servers;
+mod shadow;
 mod spend;
 mod two_key;
 
@@ -34,7 +35,7 @@ use crate::mode::Mode;
 use crate::permit::Permit;
 use crate::regime::Regime;
 use crate::switch::OperatorSwitch;
-use crate::verdict::{Question, Standing, Verdict};
+use crate::verdict::{Question, Standing, Verdict, Would};
 
 fn policy(text: &str) -> Policy {
     match Config::parse(text) {
@@ -225,6 +226,8 @@ fn short(verdict: &Verdict) -> String {
             Some(Standing::Rule) => {
                 format!("runs, counted (rule {})", question.rule.as_deref().unwrap_or(""))
             }
+            Some(Standing::Shadow(Would::Ask)) => "passes (would ask)".to_owned(),
+            Some(Standing::Shadow(Would::Refuse(why))) => format!("passes (would refuse: {})", why.code()),
             None => format!("asks ({}, {})", question.channel.as_str(), question.least),
         },
         Verdict::Refuse(refusal) => format!("refused ({})", refusal.why.code()),

@@ -152,6 +152,11 @@ pub enum Answer {
     },
     /// Both keys are turned: it runs, and is written down as nobody's yes.
     RunsByTwoKeys,
+    /// The policy is only tried: it passes.
+    Passes {
+        /// What the policy would do in earnest.
+        would: Box<Self>,
+    },
     /// A rule lets it run within budgets: it is counted, and written down as the rule's yes.
     RunsCounted {
         /// The rule.
@@ -191,7 +196,12 @@ pub(super) fn explain(policy: &Policy, call: &ToolCall, presented: &Presented, f
         rules,
         budgets: facts.spent.iter().filter_map(|sum| BudgetTrace::of(policy, sum)).collect(),
         decided_by: judged.by,
-        answer: Answer::of(&judged.ruling),
+        answer: if judged.ruling.passes() {
+            let earnest = policy.in_earnest().judge(call, presented, facts, &mut |_, _| {});
+            Answer::Passes { would: Box::new(Answer::of(&earnest.ruling)) }
+        } else {
+            Answer::of(&judged.ruling)
+        },
     }
 }
 
@@ -242,7 +252,8 @@ impl Answer {
                     budgets: charges.iter().map(|charge| charge.window.account.budget.clone()).collect(),
                 }
             }
-            None => Self::Asks {
+            // Where it passes, what it would be is found by judging in earnest.
+            Some(Standing::Shadow(_)) | None => Self::Asks {
                 summary: asking.summary.clone(),
                 channel: asking.channel,
                 least: asking.least,
@@ -317,6 +328,9 @@ impl fmt::Display for Answer {
                     Channel::Chat => write!(f, ", {token_seconds} s for the token): {summary}"),
                     Channel::Elicitation | Channel::Web | Channel::OutOfBand => write!(f, "): {summary}"),
                 }
+            }
+            Self::Passes { would } => {
+                write!(f, "passes, for the policy is only tried (`shadow`); in earnest: {would}")
             }
             Self::RunsByTwoKeys => f.write_str("runs, by both keys"),
             Self::RunsCounted { rule, amount, budgets } => {

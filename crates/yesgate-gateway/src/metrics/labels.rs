@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use yesgate_core::refusal::Why;
-use yesgate_core::verdict::{Standing, Verdict};
+use yesgate_core::verdict::{Standing, Verdict, Would};
 
 /// A label with a fixed set of values.
 pub(super) trait Label: Copy + 'static {
@@ -105,6 +105,10 @@ label!(
         Forwarded = "forwarded",
         /// A human is asked first.
         Asked = "asked",
+        /// It ran, for the policy is only tried; a human would have been asked.
+        WouldAsk = "would_ask",
+        /// It ran, for the policy is only tried; it would have been refused.
+        WouldRefuse = "would_refuse",
         /// It was explained instead of run.
         Explained = "explained",
         /// It does not run.
@@ -214,6 +218,8 @@ impl From<&Verdict> for Judged {
             Verdict::Forward(_) => Self::Forwarded,
             Verdict::Ask(question) | Verdict::AskWithPreview(question, _) => match question.standing {
                 Some(Standing::Rule) => Self::Forwarded,
+                Some(Standing::Shadow(Would::Ask)) => Self::WouldAsk,
+                Some(Standing::Shadow(Would::Refuse(_))) => Self::WouldRefuse,
                 Some(Standing::TwoKeys) | None => Self::Asked,
             },
             Verdict::Explain(_) | Verdict::Preview(_) | Verdict::Unneeded(_) => Self::Explained,

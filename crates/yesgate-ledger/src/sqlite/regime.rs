@@ -36,6 +36,8 @@ pub(super) fn told_by(event: &AuditEvent) -> Option<(Key, Option<String>)> {
         | AuditEvent::FirstUse { .. }
         | AuditEvent::Pinned { .. }
         | AuditEvent::Opened { .. }
+        | AuditEvent::WouldAsk { .. }
+        | AuditEvent::WouldRefuse { .. }
         | AuditEvent::TokenIssued
         | AuditEvent::Approved { .. }
         | AuditEvent::Denied { .. }

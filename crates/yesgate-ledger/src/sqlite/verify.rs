@@ -144,6 +144,8 @@ impl Trail {
                 Some(_) | None => report.find(Fault::ImpossibleStep { sequence }),
             },
             AuditEvent::Opened { .. }
+            | AuditEvent::WouldAsk { .. }
+            | AuditEvent::WouldRefuse { .. }
             | AuditEvent::TokenIssued
             | AuditEvent::Approved { .. }
             | AuditEvent::Denied { .. }

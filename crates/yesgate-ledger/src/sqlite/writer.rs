@@ -347,6 +347,8 @@ impl Batch<'_> {
             | AuditEvent::YesCounted { .. }
             | AuditEvent::Granted { .. }
             | AuditEvent::Opened { .. }
+            | AuditEvent::WouldAsk { .. }
+            | AuditEvent::WouldRefuse { .. }
             | AuditEvent::TokenIssued
             | AuditEvent::Approved { counted: None, .. }
             | AuditEvent::Responded { .. }

@@ -11,6 +11,7 @@ use yesgate_core::render::Sanitized;
 use yesgate_ledger::Filter;
 
 use super::regime::stops;
+use super::shadow;
 use super::wrap::REACH;
 use crate::output::{self, Done};
 use crate::settings::Settings;
@@ -37,6 +38,7 @@ enum Weight {
 
 pub(super) async fn run(settings: &Settings, as_json: bool) -> anyhow::Result<Done> {
     let mut findings = vec![configuration(settings)];
+    findings.extend(shadow::warning(&settings.config.policy).map(|warning| mend("SHADOW", warning)));
     findings.extend(ledger(settings).await);
     findings.extend(budgets(settings).await);
     findings.push(levels());

@@ -59,7 +59,9 @@ pub(super) async fn edited(
         now: now(),
     };
     let presented = Presented { mode: Some(binding.mode), ..Presented::default() };
-    let verdict = settings.config.policy.decide(ToolCall { binding: binding.clone() }, &presented, &facts);
+    // A human decides in earnest, even while the policy is only tried.
+    let policy = settings.config.policy.in_earnest();
+    let verdict = policy.decide(ToolCall { binding: binding.clone() }, &presented, &facts);
     Ok(match verdict {
         // Whatever a rule would say by itself, it is this human's yes.
         Verdict::Ask(question) => Ok(Question { standing: None, ..*question }),

@@ -34,6 +34,7 @@ use yesgate_ledger::Ledger;
 
 use self::servers::Workshop;
 use self::told::Told;
+use super::shadow;
 use super::wrap::local_caller;
 use crate::cli::ServeArgs;
 use crate::output::{Done, Hinted};
@@ -49,6 +50,7 @@ pub(super) async fn run(settings: Settings, args: ServeArgs) -> anyhow::Result<D
         return Err(Hinted::new("there is no server to serve", Some(hint)).into());
     }
     let (ledger, boot) = settings.ledger().await?;
+    shadow::shout(&settings.config.policy);
     if args.stdio {
         let workshop = Workshop::new(&settings, ledger, boot, Naming::BySelf, tracing)?;
         return serve_stdio(&settings, workshop, args.only.as_deref()).await;

@@ -21,6 +21,7 @@ use yesgate_gateway::metrics::Metrics;
 use yesgate_gateway::stdio::host;
 use yesgate_gateway::wrap::{Host, wrap};
 
+use super::shadow;
 use crate::catalogue::Writer;
 use crate::cli::WrapArgs;
 use crate::output::Done;
@@ -52,6 +53,9 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
     };
     let observer = Arc::new(Writer::new(&settings.home, &server.name, &args.command, args.untrusted));
     let policy = Arc::new(settings.config.policy.clone());
+    if policy.shadow().covers(&server.name) {
+        shadow::shout(&policy);
+    }
     let gate =
         Arc::new(Gate::new(server, policy, ledger, setting, Arc::new(SystemEntropy), Some(observer)).await?);
     let spec = ChildSpec {

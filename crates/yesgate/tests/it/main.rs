@@ -43,6 +43,7 @@ mod serve_stdio;
 mod serve_traces;
 mod serve_wire;
 mod several;
+mod shadow;
 mod stops;
 mod support;
 mod wire;

@@ -12,6 +12,7 @@ use yesgate_core::policy::Config;
 use yesgate_gateway::hub::Hub;
 use yesgate_gateway::rest::RestFront;
 
+use super::super::shadow;
 use super::changeable;
 use super::servers::{Built, Workshop};
 use crate::settings::{Settings, read_config};
@@ -82,6 +83,7 @@ impl Running {
         self.hub.replace(servers);
         self.rest.change(changeable(&config));
         self.hub.govern(&Arc::new(config.policy.clone())).await;
+        shadow::shout(&config.policy);
         tracing::info!(servers = config.servers.len(), "the configuration was read again and is in force");
         self.config = config;
     }
