@@ -76,6 +76,11 @@ pub enum Why {
         /// Why, in the operator's words or ours.
         reason: String,
     },
+    /// A rule rejects it by its amount, or by what was spent.
+    CapReached {
+        /// Why, in the operator's words or ours.
+        reason: String,
+    },
     /// A human said no.
     Denied {
         /// The human's words.
@@ -235,7 +240,7 @@ impl Why {
             }
             Self::DryRunPreview { .. } => "DRY_RUN_PREVIEW",
             Self::ModeForbids { .. } | Self::ModeRaise { .. } => "mode_forbids",
-            Self::PolicyDenied { .. } => "policy_denied",
+            Self::PolicyDenied { .. } | Self::CapReached { .. } => "policy_denied",
             Self::Denied { .. } | Self::Responded { .. } => "denied",
             Self::Expired => "expired",
             Self::Superseded => "superseded",
@@ -304,7 +309,7 @@ impl Why {
                 "This caller is in {mode} mode and asked for {wished} mode. Nothing ran. Raise the \
                  mode with `yesgate_set_mode` (a human is asked), or call without `__mode` to stay in {mode} mode."
             ),
-            Self::PolicyDenied { reason } => {
+            Self::PolicyDenied { reason } | Self::CapReached { reason } => {
                 format!("The operator's policy does not allow this call: {reason}. Nothing ran.")
             }
             Self::Denied { reason: Some(reason) } => {
@@ -417,6 +422,8 @@ impl Why {
             | Self::TokenMismatch { .. }
             | Self::NothingTyped
             | Self::WrongText { .. }
+            // H6: what a cap or a budget has no room for is answered like a token that does not fit.
+            | Self::CapReached { .. }
             | Self::BudgetExceeded(_)
             | Self::Superseded => WireForm::ConsentError,
             Self::DryRunPreview { .. }
@@ -501,6 +508,7 @@ impl Why {
             | Self::TokenExpired
             | Self::DryRunPreview { .. }
             | Self::PolicyDenied { .. }
+            | Self::CapReached { .. }
             | Self::Denied { reason: None }
             | Self::Expired
             | Self::Superseded

@@ -269,7 +269,7 @@ impl WouldRefuse {
     /// The policy's own refusal; `None`: something else than the policy refuses.
     pub const fn of(why: &Why) -> Option<Self> {
         match why {
-            Why::PolicyDenied { .. } => Some(Self::PolicyDenied),
+            Why::PolicyDenied { .. } | Why::CapReached { .. } => Some(Self::PolicyDenied),
             Why::BudgetExceeded(_) => Some(Self::BudgetExceeded),
             Why::NoApproverReachable { .. } => Some(Self::NoApproverReachable),
             Why::TooLargeToReview { .. } => Some(Self::TooLargeToReview),

@@ -31,6 +31,7 @@ pub(super) struct Condition {
     /// The time zones that it looks at the clock in.
     zones: Vec<TimeZone>,
     loops: Loops,
+    measures: Measures,
     constant: Option<bool>,
 }
 
@@ -39,6 +40,13 @@ pub(super) struct Condition {
 enum Loops {
     Once,
     Never,
+}
+
+/// Whether a condition compares amounts of money.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Measures {
+    Amounts,
+    Nothing,
 }
 
 /// Why a text is no condition; found when the policy is loaded.
@@ -72,6 +80,7 @@ impl Condition {
             budgets: checked.budgets,
             zones: checked.zones,
             loops: checked.loops,
+            measures: checked.measures,
             constant: None,
         };
         if condition.reads.is_empty() && condition.budgets.is_empty() {
@@ -100,6 +109,11 @@ impl Condition {
     /// Whether it looks at what a lookup found.
     pub(super) fn reads_state(&self) -> bool {
         self.reads.contains(&Root::State)
+    }
+
+    /// Whether it compares amounts of money: a rule that rejects by it is a cap.
+    pub(super) const fn measures(&self) -> Measures {
+        self.measures
     }
 
     /// The budgets whose sums it looks at.

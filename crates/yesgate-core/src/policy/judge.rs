@@ -5,7 +5,7 @@ mod counting;
 mod shadow;
 
 pub(super) use self::asking::Asking;
-use super::condition::{ConditionError, Spending, Subject, World};
+use super::condition::{ConditionError, Measures, Spending, Subject, World};
 use super::profile::Profile;
 use super::rule::{OnError, Rule, Then};
 use super::template::summarize;
@@ -214,7 +214,7 @@ impl Case<'_> {
             Err(why) => return self.refuse(why),
         };
         match (action, Allowed::of(classified.class, mode)) {
-            (Action::Reject, _) => self.refuse(Why::PolicyDenied { reason: self.reason_to_reject() }),
+            (Action::Reject, _) => self.refuse(self.why_rejected()),
             (Action::RunByClass | Action::RunByRule | Action::Ask | Action::TwoKeys, Allowed::Explain) => {
                 self.explain(mode)
             }
@@ -271,6 +271,20 @@ impl Case<'_> {
 
     fn summary(&self) -> Sanitized {
         summarize(self.found.and_then(|found| found.rule.summary.as_ref()), self.world)
+    }
+
+    /// H6: a rule that rejects by an amount is a cap, and is answered as one.
+    fn why_rejected(&self) -> Why {
+        let reason = self.reason_to_reject();
+        let measures = self.found.and_then(|found| match (&found.rule.when, &found.error) {
+            (Some(when), None) => Some(when.measures()),
+            // Without an answer nobody knows whether it was reached.
+            (None, _) | (Some(_), Some(_)) => None,
+        });
+        match measures {
+            Some(Measures::Amounts) => Why::CapReached { reason },
+            Some(Measures::Nothing) | None => Why::PolicyDenied { reason },
+        }
     }
 
     fn reason_to_reject(&self) -> String {

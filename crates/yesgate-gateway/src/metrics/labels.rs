@@ -237,6 +237,7 @@ impl From<&Why> for RefusalCode {
             Why::DryRunPreview { .. } => Self::DryRunPreview,
             Why::ModeForbids { .. } | Why::ModeRaise { .. } => Self::ModeForbids,
             Why::PolicyDenied { .. }
+            | Why::CapReached { .. }
             | Why::PolicyChanged
             | Why::NotRemembered { .. }
             | Why::NotEditable

@@ -31,6 +31,7 @@ pub(crate) const fn of(why: &Why) -> StatusCode {
         | Why::ModeForbids { .. }
         | Why::ModeRaise { .. }
         | Why::PolicyDenied { .. }
+        | Why::CapReached { .. }
         | Why::PolicyChanged
         | Why::ToolChanged
         | Why::ContentChanged => StatusCode::PAYMENT_REQUIRED,
@@ -80,7 +81,8 @@ mod tests {
                 summary: Sanitized::fixed("rm on files"),
             },
             Why::ModeRaise { mode: Mode::Ask, wished: Mode::Execute },
-            Why::PolicyDenied { reason: "above the limit".into() },
+            Why::PolicyDenied { reason: "nobody is banned".into() },
+            Why::CapReached { reason: "above the limit".into() },
             Why::RateLimited { bound: Bound::Open, until: None },
             Why::QuorumPending { have: 1, need: 2 },
             Why::Responded { text: "use the other one".into() },
@@ -126,6 +128,7 @@ mod tests {
         402 DRY_RUN_PREVIEW
         402 mode_forbids
         402 mode_forbids
+        402 policy_denied
         402 policy_denied
         429 rate_limited
         409 quorum_pending

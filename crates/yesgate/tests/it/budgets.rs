@@ -73,7 +73,8 @@ fn three_tiers_run_ask_and_reject_under_one_budget() {
             "run 2: paid 1.50 USDC to ann",
             "the same again is another"
         );
-        assert_eq!(refusal(&pay(&mut host, "8.01")), "policy_denied");
+        let capped = pay(&mut host, "8.01");
+        assert_eq!((error_code(&capped), refusal(&capped)), (-32015, "policy_denied"));
         let held = pay(&mut host, "6.00");
         assert_eq!(structured(&held)["status"], "approval_required");
         assert_eq!(spent(&stage), "3", "a question spends nothing");

@@ -10,7 +10,7 @@ use self::exact::{is_exact, only_compared, under};
 use super::super::error::{hint_for, listed};
 use super::super::reader::shown;
 use super::world::ZONES;
-use super::{CompileError, LONGEST_CONDITION, Loops, Root, functions};
+use super::{CompileError, LONGEST_CONDITION, Loops, Measures, Root, functions};
 use crate::id::BudgetName;
 
 /// A condition that may be evaluated.
@@ -20,6 +20,7 @@ pub(super) struct Checked {
     pub(super) budgets: Vec<BudgetName>,
     pub(super) zones: Vec<TimeZone>,
     pub(super) loops: Loops,
+    pub(super) measures: Measures,
 }
 
 pub(super) fn parse(source: &str) -> Result<Checked, CompileError> {
@@ -64,10 +65,11 @@ pub(super) fn parse(source: &str) -> Result<Checked, CompileError> {
         budgets: Vec::new(),
         zones: Vec::new(),
         loops: Loops::Never,
+        measures: Measures::Nothing,
     };
     checker.visit(&mut expression, 0)?;
-    let Checker { reads, budgets, zones, loops, .. } = checker;
-    Ok(Checked { expression, reads, budgets, zones, loops })
+    let Checker { reads, budgets, zones, loops, measures, .. } = checker;
+    Ok(Checked { expression, reads, budgets, zones, loops, measures })
 }
 
 struct Checker<'s> {
@@ -78,6 +80,7 @@ struct Checker<'s> {
     budgets: Vec<BudgetName>,
     zones: Vec<TimeZone>,
     loops: Loops,
+    measures: Measures,
 }
 
 impl Checker<'_> {

@@ -60,9 +60,35 @@ fn a_payment_runs_is_asked_about_or_is_rejected_by_its_amount_and_recipient() {
         for rejected in [payment(&json!(100.01)), payment(&json!("1000000000")), mallory] {
             let answer = player.call("pay", rejected);
             assert_eq!(refusal(&answer), "policy_denied");
-            assert_eq!(structured(&answer)["details"]["increase"], "ask the owner");
         }
         assert_eq!(player.runs("pay").len(), 1);
+        player.finish(0);
+    }
+}
+
+/// H6: a call that a cap rejects is answered like a token that does not fit, with the rule's next steps; a policy switch
+/// makes a tool result of it. What is rejected for another reason, or without an answer, is a tool result anyway.
+#[test]
+fn a_cap_is_answered_in_the_shape_of_consent_errors() {
+    let no_deletes =
+        "\n[[rules]]\ntool = \"mock/delete_note\"\nthen = \"reject\"\nwhen = 'args.id == \"a\"'\n";
+    for lane in Lane::ALL {
+        let mut player = plain(lane, &format!("{SPEND}{no_deletes}"));
+        let capped = pay(&mut player, &json!("100.01"));
+        assert_eq!((error_code(&capped), refusal(&capped)), (-32015, "policy_denied"), "{capped:#}");
+        let data = &capped["error"]["data"];
+        assert_eq!(data["details"], json!({"increase": "ask the owner"}));
+        assert!(data["message"].as_str().unwrap().contains("above the limit. Nothing ran."), "{data:#}");
+        for answer in [pay(&mut player, &json!("1usd")), player.call("delete_note", json!({"id": "a"}))] {
+            assert_eq!(refusal(&answer), "policy_denied");
+            assert_eq!(answer["result"]["isError"], true, "{answer:#}");
+        }
+        player.finish(0);
+
+        let mut player = plain(lane, &format!("token_errors = \"tool_result\"\n{SPEND}"));
+        let capped = pay(&mut player, &json!("100.01"));
+        assert_eq!(refusal(&capped), "policy_denied");
+        assert_eq!(structured(&capped)["details"]["increase"], "ask the owner");
         player.finish(0);
     }
 }

@@ -8,7 +8,7 @@ use jiff::tz::TimeZoneDatabase;
 
 use super::super::super::reader::shown;
 use super::super::world::SPENT;
-use super::super::{CompileError, Root};
+use super::super::{CompileError, Measures, Root};
 use super::{Checker, DEEPEST_TREE};
 use crate::amount::Amount;
 use crate::id::BudgetName;
@@ -20,6 +20,7 @@ impl Checker<'_> {
         if !call.args.iter().any(is_exact) {
             return self.operands(call, depth);
         }
+        self.measures = Measures::Amounts;
         call.args.iter_mut().try_for_each(|side| self.exact(side, depth + 1))
     }
 
