@@ -8,6 +8,7 @@ mod modes;
 mod spend;
 mod tasks;
 mod two_key;
+mod web;
 
 use serde_json::{Value, json};
 use yesgate_testkit::lane::Setup;
