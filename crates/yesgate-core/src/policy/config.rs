@@ -16,7 +16,7 @@ use self::serve::{ServeConfig, TelemetryConfig};
 use self::server::ServerConfig;
 use super::error::ConfigError;
 use super::example::Example;
-use super::profile::{Defaults, LONGEST_HOLD, Profile};
+use super::profile::{Defaults, LONGEST_HOLD, Profile, Shown};
 use super::reader::{Entry, Section, Source, shown};
 use super::rule::{Rule, Then, channels};
 use super::shadow::Shadow;
@@ -189,15 +189,24 @@ fn parse_asking(section: &Section<'_>) -> Result<Pace, ConfigError> {
 fn parse_times(section: &Section<'_>, defaults: &mut Defaults) -> Result<(), ConfigError> {
     let token = section.entry("token").map(|time| time.duration()).transpose()?;
     let decide = section.entry("decide").map(|time| time.duration()).transpose()?;
-    let times = &mut defaults.times;
+    let (times, shown) = (&mut defaults.times, &mut defaults.shown);
     match (token, decide) {
         (Some(token), Some(decide)) if decide < token => {
             return Err(section.required("decide")?.error("`decide` must not be shorter than `token`"));
         }
-        (Some(token), Some(decide)) => (times.token, times.decide) = (token, decide),
+        (Some(token), Some(decide)) => {
+            (times.token, times.decide) = (token, decide);
+            *shown = Shown { token, decide };
+        }
         // The one that was written holds, and the other gives way.
-        (Some(token), None) => (times.token, times.decide) = (token, times.decide.max(token)),
-        (None, Some(decide)) => (times.token, times.decide) = (times.token.min(decide), decide),
+        (Some(token), None) => {
+            (times.token, times.decide) = (token, times.decide.max(token));
+            *shown = Shown { token, decide: shown.decide.max(token) };
+        }
+        (None, Some(decide)) => {
+            (times.token, times.decide) = (times.token.min(decide), decide);
+            *shown = Shown { token: shown.token.min(decide), decide };
+        }
         (None, None) => {}
     }
     if let Some(run) = section.entry("run") {

@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 
 use crate::assurance::Assurance;
 use crate::mode::Mode;
-use crate::verdict::{Channel, Times};
+use crate::verdict::{Channel, ConfirmType, Times};
 
 /// A named set of defaults.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -57,6 +57,8 @@ pub(super) struct Defaults {
     /// The same, where the human must type the resource's name.
     pub(super) least_typed: Assurance,
     pub(super) times: Times,
+    /// How long a human has in front of a form or a preview, and how long a token lives that comes with a preview.
+    pub(super) shown: Shown,
     /// How long a call is held open before it is answered.
     pub(super) hold: SignedDuration,
     /// How long a modern client goes on waiting after that.
@@ -65,7 +67,30 @@ pub(super) struct Defaults {
     pub(super) reflex: SignedDuration,
 }
 
+/// The clocks of a question that comes with something to look at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Shown {
+    pub(super) token: SignedDuration,
+    pub(super) decide: SignedDuration,
+}
+
 impl Defaults {
+    /// The clocks of a question that is put this way. Whoever is asked away from the agent has to be found first, so
+    /// that they get the longer time whatever they are shown.
+    pub(super) const fn times(&self, channel: Channel, confirm: ConfirmType) -> Times {
+        let times = self.times;
+        match (channel, confirm) {
+            (Channel::Web | Channel::OutOfBand, _)
+            | (Channel::Chat, ConfirmType::None | ConfirmType::Simple | ConfirmType::Type) => times,
+            (Channel::Chat | Channel::Elicitation, ConfirmType::Preview) => {
+                Times { token: self.shown.token, decide: self.shown.decide, ..times }
+            }
+            (Channel::Elicitation, ConfirmType::None | ConfirmType::Simple | ConfirmType::Type) => {
+                Times { decide: self.shown.decide, ..times }
+            }
+        }
+    }
+
     /// The table of profiles; `None` is no configuration at all.
     pub(super) const fn of(profile: Option<Profile>) -> Self {
         let base = Self {
@@ -74,6 +99,7 @@ impl Defaults {
             least: Assurance::Relayed,
             least_typed: Assurance::Local,
             times: times(SignedDuration::from_secs(60), SignedDuration::from_mins(30)),
+            shown: Shown { token: SignedDuration::from_mins(5), decide: SignedDuration::from_mins(5) },
             hold: LONGEST_HOLD,
             wait: SignedDuration::from_mins(5),
             reflex: SignedDuration::from_millis(500),
@@ -81,7 +107,9 @@ impl Defaults {
         match profile {
             None => base,
             Some(Profile::Handshake) => {
-                Self { channels: &[Channel::Chat], least_typed: Assurance::Relayed, ..base }
+                // H4: a token lives for a minute, whatever is shown with it.
+                let shown = Shown { token: base.times.token, ..base.shown };
+                Self { channels: &[Channel::Chat], least_typed: Assurance::Relayed, shown, ..base }
             }
             Some(Profile::TwoKey) => Self {
                 channels: &[Channel::Elicitation],
@@ -92,6 +120,7 @@ impl Defaults {
             Some(Profile::Spend) => Self {
                 channels: &[Channel::Elicitation, Channel::Chat, Channel::OutOfBand],
                 times: times(SignedDuration::from_mins(10), SignedDuration::from_mins(10)),
+                shown: Shown { token: SignedDuration::from_mins(10), decide: SignedDuration::from_mins(10) },
                 ..base
             },
             Some(Profile::Modes) => Self {
@@ -104,6 +133,7 @@ impl Defaults {
                 mode: Mode::Ask,
                 channels: &[Channel::Web, Channel::OutOfBand],
                 least: Assurance::SignedIn,
+                shown: Shown { decide: base.times.decide, ..base.shown },
                 least_typed: Assurance::Verified,
                 ..base
             },

@@ -7,6 +7,7 @@ mod matrix;
 mod modes;
 mod spend;
 mod tasks;
+mod times;
 mod two_key;
 mod web;
 

@@ -68,6 +68,7 @@ impl Case<'_> {
             channel,
             least,
             confirm,
+            times: self.policy.defaults.times(channel, confirm),
             typed,
             preview,
             quorum: self.quorum(),
@@ -126,6 +127,7 @@ impl Case<'_> {
                 Ruling::Ask(Box::new(Asking {
                     channel: Channel::Elicitation,
                     least: Assurance::Client,
+                    times: self.policy.defaults.times(Channel::Elicitation, ConfirmType::Simple),
                     ..self.asking()
                 }))
             }

@@ -164,3 +164,47 @@ fn no_rule_lets_a_write_run_below_execute_mode() {
     let reject = policy("mode = \"ask\"\n[[rules]]\ntool = \"*\"\nthen = \"reject\"");
     assert_eq!(call("shop/refund").with(json!({})).says(&reject), "refused (policy_denied)");
 }
+
+/// PRODUCT "Time": how long a token lives and a human has, by the way in which they are asked.
+#[test]
+fn the_times_of_each_kind_are_as_published() {
+    let rules = r#"
+        mode = "execute"
+        [[rules]]
+        tool = "spin/deploy"
+        confirm = "preview"
+        channel = "chat"
+        preview = { args = { dry_run = true } }
+        [[rules]]
+        tool = "spin/*"
+        then = "ask"
+        channel = ["elicitation", "chat"]
+    "#;
+    let away = rules.replace("[\"elicitation\", \"chat\"]", "\"out_of_band\"");
+    let mut table = String::new();
+    for profile in profiles().filter(|profile| *profile != Some(Profile::TwoKey)) {
+        let name = profile.map_or("no profile", Profile::as_str);
+        let line = profile.map(|profile| format!("profile = \"{profile}\"\n")).unwrap_or_default();
+        let (near, away) = (policy(&format!("{line}{rules}")), policy(&format!("{line}{away}")));
+        let scale = call("spin/scale");
+        let asked = [
+            ("chat", scale.question(&near)),
+            ("preview", call("spin/deploy").question(&near)),
+            ("form", scale.clone().with_forms().question(&near)),
+            ("away", scale.question(&away)),
+        ];
+        write!(table, "{name:<10}").unwrap();
+        for (kind, question) in asked {
+            let (token, decide) = (question.times.token.as_secs(), question.times.decide.as_secs());
+            write!(table, "  {kind} {token}/{decide}").unwrap();
+        }
+        table.push('\n');
+    }
+    insta::assert_snapshot!(table, @"
+    no profile  chat 60/1800  preview 300/300  form 60/300  away 60/1800
+    handshake   chat 60/1800  preview 60/300  form 60/300  away 60/1800
+    spend       chat 600/600  preview 600/600  form 600/600  away 600/600
+    modes       chat 300/300  preview 300/300  form 300/300  away 300/300
+    strict      chat 60/1800  preview 60/1800  form 60/1800  away 60/1800
+    ");
+}
