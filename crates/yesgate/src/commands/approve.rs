@@ -37,8 +37,10 @@ pub(super) async fn approve(settings: &Settings, args: &ApproveArgs, as_json: bo
     if args.code.as_ref().is_some_and(|code| *code != intent.digest().match_code()) {
         return Ok(output::refusal(&Why::ContentChanged.into()));
     }
-    if let Some(file) = &args.edit {
-        return approve_edited(settings, &ledger, &intent, args, file, as_json).await;
+    if let Some(file) = &args.edit
+        && let Some(done) = approve_edited(settings, &ledger, &intent, args, file, as_json).await?
+    {
+        return Ok(done);
     }
     let typed = if args.yes {
         Some(args.typed.clone())
@@ -81,7 +83,8 @@ pub(super) async fn approve(settings: &Settings, args: &ApproveArgs, as_json: bo
     tell_the_end(&ledger, intent.id(), as_json).await
 }
 
-/// Changes the arguments of a question, shows what came of it, and says yes to that.
+/// Changes the arguments of a question, shows what came of it, and says yes to that. `None`: nothing was changed, and
+/// the question is decided as it is.
 async fn approve_edited(
     settings: &Settings,
     ledger: &Ledger,
@@ -89,27 +92,28 @@ async fn approve_edited(
     args: &ApproveArgs,
     file: &str,
     as_json: bool,
-) -> anyhow::Result<Done> {
+) -> anyhow::Result<Option<Done>> {
     let question = match edit::edited(settings, ledger, intent, file).await? {
-        Ok(question) => question,
-        Err(refusal) => return Ok(output::refusal(&refusal)),
+        Ok(Some(question)) => question,
+        Ok(None) => return Ok(None),
+        Err(refusal) => return Ok(Some(output::refusal(&refusal))),
     };
     let id = IntentId::from_entropy(SystemEntropy.draw()?);
     // Only to be looked at: the ledger opens the real one.
     let draft = Intent::open(id.clone(), question.clone(), intent.asked_by().clone(), now());
     if !args.yes && confirmed(&draft)?.is_none() {
         output::line("Not approved, and not changed. The question stays open; `yesgate deny` says no.");
-        return Ok(Done::Refused);
+        return Ok(Some(Done::Refused));
     }
     let edit =
         Edit { of: intent.id().clone(), seen: intent.digest(), id: id.clone(), question, by: approver() };
     if let Err(refusal) = ledger.edit(edit).await? {
-        return Ok(output::refusal(&refusal));
+        return Ok(Some(output::refusal(&refusal)));
     }
     if !as_json {
         output::line(format_args!("Changed {} to {id}, and approved it. The agent is told.", intent.id()));
     }
-    tell_the_end(ledger, &id, as_json).await
+    tell_the_end(ledger, &id, as_json).await.map(Some)
 }
 
 /// Waits for the end of what was approved, and says how it ended.

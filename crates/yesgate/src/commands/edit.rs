@@ -23,13 +23,14 @@ use crate::catalogue;
 use crate::output::Hinted;
 use crate::settings::{Settings, now};
 
-/// The question with changed arguments, as the policy puts it, or why it cannot be put.
+/// The question with changed arguments, as the policy puts it, or why it cannot be put. `None`: the arguments are as
+/// they were.
 pub(super) async fn edited(
     settings: &Settings,
     ledger: &Ledger,
     intent: &Intent,
     file: &str,
-) -> anyhow::Result<Result<Question, Refusal>> {
+) -> anyhow::Result<Result<Option<Question>, Refusal>> {
     let text = changed_text(intent, file)?;
     let arguments = parse_strict(text.as_bytes(), Limits::default())
         .map_err(|error| Hinted::new(format!("the arguments are not readable: {error}"), None::<String>))?;
@@ -39,6 +40,9 @@ pub(super) async fn edited(
     let old = intent.question();
     let mut binding = old.binding.clone();
     binding.arguments = CanonicalJson::of(&arguments)?;
+    if binding.arguments == old.binding.arguments {
+        return Ok(Ok(None));
+    }
     let Some((definition, untrusted)) = definition(settings, old)? else {
         return Ok(Err(Why::ToolChanged.into()));
     };
@@ -64,12 +68,13 @@ pub(super) async fn edited(
     let verdict = policy.decide(ToolCall { binding: binding.clone() }, &presented, &facts);
     Ok(match verdict {
         // Whatever a rule would say by itself, it is this human's yes.
-        Verdict::Ask(question) => Ok(Question { standing: None, ..*question }),
+        Verdict::Ask(question) => Ok(Some(Question { standing: None, ..*question })),
         // It would run unasked, or change nothing; the human says yes all the same.
         Verdict::Forward(_) | Verdict::Unneeded(_) => match render_value(&arguments) {
             Ok(_) => {
                 let words = format!("{} on {} with changed arguments", binding.tool, binding.server);
-                Ok(Question { binding, summary: Sanitized::line(&words), spend: None, ..old.clone() })
+                let summary = Sanitized::line(&words);
+                Ok(Some(Question { binding, summary, spend: None, ..old.clone() }))
             }
             Err(too_large) => Err(Why::TooLargeToReview { bytes: too_large.bytes }.into()),
         },

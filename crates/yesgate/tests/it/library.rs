@@ -1,14 +1,13 @@
 //! The library face: an application gates its own operation.
 
-use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use rustix::pty::OpenptFlags;
 use serde_json::json;
 use yesgate::{Answer, Assurance, Consent, ConsentError, Operation, console};
 use yesgate_core::intent::{Approver, State, Surface};
 use yesgate_ledger::Filter;
+
+use crate::terminal::Terminal;
 
 fn upgrade(to: &str) -> Operation {
     Operation::new("acme", "ada", "assistant", "upgrade_plan")
@@ -182,52 +181,21 @@ fn the_console_takes_the_answer_of_a_terminal() {
         ("\n", "<denied at local>"),
         ("\u{4}", "<cancelled at none>"),
     ] {
-        let mut terminal = Terminal::run("library::asks_at_the_console");
+        let mut terminal = run_at_terminal("library::asks_at_the_console");
         let shown = terminal.read_until("[y/N] ");
         assert!(shown.contains("Upgrade acme from Pro to Scale") && shown.contains("\"scale\""), "{shown}");
-        terminal.master.write_all(typed.as_bytes()).unwrap();
+        terminal.type_in(typed);
         let said = terminal.read_until(">");
         assert!(said.contains(expected), "{typed:?}: {said}");
-        assert!(terminal.child.wait().unwrap().success());
+        assert!(terminal.ended().success());
     }
 }
 
-/// A test of this binary at a terminal of its own.
-struct Terminal {
-    master: File,
-    child: Child,
-}
-
-impl Terminal {
-    fn run(test: &str) -> Self {
-        let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        rustix::pty::grantpt(&master).unwrap();
-        rustix::pty::unlockpt(&master).unwrap();
-        let path = rustix::pty::ptsname(&master, Vec::new()).unwrap();
-        let slave = File::options().read(true).write(true).open(path.to_str().unwrap()).unwrap();
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", test, "--ignored", "--nocapture"])
-            .stdin(slave.try_clone().unwrap())
-            .stdout(Stdio::null())
-            .stderr(slave)
-            .spawn()
-            .unwrap();
-        Self { master: master.into(), child }
-    }
-
-    /// What the terminal shows, up to some words.
-    fn read_until(&mut self, words: &str) -> String {
-        let mut shown = Vec::new();
-        // It ends with the child, which holds the other side.
-        while !String::from_utf8_lossy(&shown).contains(words) {
-            let mut piece = [0; 256];
-            match self.master.read(&mut piece) {
-                Ok(0) | Err(_) => break,
-                Ok(length) => shown.extend_from_slice(&piece[..length]),
-            }
-        }
-        String::from_utf8_lossy(&shown).into_owned()
-    }
+/// A test of this binary at a terminal of its own, which shows what it says on stderr.
+fn run_at_terminal(test: &str) -> Terminal {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--ignored", "--nocapture"]).stdout(Stdio::null());
+    Terminal::run(command)
 }
 
 /// X2, H10: what a human could not read whole is not asked about, and that is written down.
