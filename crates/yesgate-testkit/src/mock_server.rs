@@ -20,7 +20,7 @@
 //! process it was: a second run never looks like the first. Flags (all may be repeated in the file that
 //! `--behaviour FILE` names, one word per line, read at each start):
 //!
-//! `--log FILE` · `--era legacy|modern|both` · `--gate FILE` · `--read-only TOOL` (adds the hint) ·
+//! `--log FILE` · `--era legacy|modern|both` · `--gate FILE` · `--read-only TOOL` (adds the hint) · `--idempotent TOOL` (the same) ·
 //! `--die-on TOOL` (exit code 3, unanswered) · `--die-at-start` · `--hang-on TOOL` · `--stop-reading-after N` ·
 //! `--garbage` · `--answer-twice` (differently) · `--answer-wrong-id` (before the right answer) · `--huge TOOL`
 //! (6 MiB) · `--echo TOOL` (its arguments as `structuredContent`, byte for byte) · `--task-on TOOL` (a task, where

@@ -16,6 +16,8 @@ pub(crate) struct Flags {
     pub(crate) gate: Option<PathBuf>,
     /// Tools that say `readOnlyHint: true` beyond those that always do.
     pub(crate) read_only: Vec<String>,
+    /// Tools that say `idempotentHint: true`.
+    pub(crate) idempotent: Vec<String>,
     /// A call to one of these ends the process, unanswered.
     pub(crate) die_on: Vec<String>,
     /// A call to one of these is never answered.
@@ -65,6 +67,7 @@ impl Flags {
                 "--era" => flags.only = era(&value()?)?,
                 "--gate" => flags.gate = Some(value()?.into()),
                 "--read-only" => flags.read_only.push(value()?),
+                "--idempotent" => flags.idempotent.push(value()?),
                 "--die-on" => flags.die_on.push(value()?),
                 "--hang-on" => flags.hang_on.push(value()?),
                 "--huge" => flags.huge.push(value()?),

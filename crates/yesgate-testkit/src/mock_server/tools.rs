@@ -102,6 +102,10 @@ pub(crate) fn definitions(flags: &Flags, lists_before: u64) -> Vec<Value> {
         if let (true, Some(tool)) = (is_read_only, tool.as_object_mut()) {
             tool.insert("annotations".into(), json!({"readOnlyHint": true}));
         }
+        let may_be_repeated = flags.idempotent.iter().any(|name| tool["name"] == name.as_str());
+        if let (true, Some(tool)) = (may_be_repeated, tool.as_object_mut()) {
+            tool.insert("annotations".into(), json!({"idempotentHint": true, "destructiveHint": false}));
+        }
     }
     tools
 }

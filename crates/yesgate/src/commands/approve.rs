@@ -211,10 +211,18 @@ async fn wait_for_end(ledger: &Ledger, id: &IntentId) -> anyhow::Result<Intent> 
     let mut changes = ledger.changes();
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let current = ledger.intent(id).await?.context("the question is gone")?;
-        if !current.state().is_under_way() || timeout_at(deadline, changes.changed()).await.is_err() {
+        // A yes that nobody used in its time is none, whether somebody noticed or not.
+        let noticed = ledger.update(id, |intent, now| {
+            intent.notice_expiry(now);
+            intent.clone()
+        });
+        let current = noticed.await?.context("the question is gone")?;
+        if !current.state().is_under_way() || Instant::now() >= deadline {
             return Ok(current);
         }
+        let left = current.ends_at().map(|end| end.duration_since(ledger.now()).unsigned_abs());
+        let look_again = left.map_or(deadline, |left| deadline.min(Instant::now() + left));
+        drop(timeout_at(look_again, changes.changed()).await);
     }
 }
 

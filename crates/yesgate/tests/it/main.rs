@@ -8,6 +8,7 @@
 )]
 
 mod budgets;
+mod callers;
 mod children;
 mod children_misbehave;
 mod cli;
@@ -21,6 +22,7 @@ mod editor;
 mod grants;
 mod keys;
 mod library;
+mod lints;
 mod lookups;
 mod offers;
 mod out_of_band;

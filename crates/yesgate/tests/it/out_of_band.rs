@@ -226,3 +226,21 @@ fn a_chat_question_can_be_answered_in_another_shell() {
     assert!(host.close().success());
     assert_eq!(stage.check_history().gated, 1);
 }
+
+/// Time: a yes that no gateway uses in its time is none, and whoever said it is told; the call is asked about anew.
+#[test]
+fn a_yes_that_is_not_used_in_time_is_none() {
+    let stage = stage().config("[times]\nrun = \"1s\"\n");
+    let mut host = legacy(&stage);
+    let intent = intent_id(&delete(&mut host, "a"));
+    assert!(host.close().success());
+    let unused = stage.yesgate(&["approve", &intent, "--yes"]);
+    assert_eq!(unused.code(), 3, "{unused:#?}");
+    assert_eq!(state(&stage, &intent), "expired");
+    let mut host = legacy(&stage);
+    let anew = delete(&mut host, "a");
+    assert_ne!(intent_id(&anew), intent);
+    assert_eq!(structured(&anew)["status"], "confirmation_required");
+    assert!(host.close().success());
+    assert_eq!(stage.check_history().gated, 0);
+}

@@ -1,6 +1,7 @@
 //! The profiles, each promise on every lane: stdio and HTTP, in either era.
 
 mod channels;
+mod everywhere;
 mod handshake;
 mod hosts;
 mod matrix;

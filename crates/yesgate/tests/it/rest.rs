@@ -4,6 +4,7 @@
 mod calls;
 mod consent;
 mod document;
+mod late;
 mod look;
 mod shut;
 

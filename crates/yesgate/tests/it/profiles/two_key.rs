@@ -37,7 +37,8 @@ fn assert_preview(answer: &Value, tool: &str, preview: &Value) {
 #[test]
 fn only_the_literal_false_arms_the_operators_key() {
     for lane in Lane::ALL {
-        let others = ["", "0", "False", "fasle"].map(|value| dry(lane).env("MCP_DRY_RUN", value));
+        let others =
+            ["", "0", "no", "disabled", "False", "fasle"].map(|value| dry(lane).env("MCP_DRY_RUN", value));
         for setup in std::iter::once(dry(lane)).chain(others) {
             let mut player = setup.open(json!({}));
             let answer = player.call("delete_note", json!({"id": "a", "__confirm": true}));
