@@ -29,6 +29,7 @@ pub struct Host {
     era: HostEra,
     name: String,
     capabilities: Value,
+    revision: String,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -51,6 +52,7 @@ impl Host {
             era: HostEra::Legacy,
             name: "testkit".into(),
             capabilities: json!({}),
+            revision: LEGACY_VERSION.into(),
         }
     }
 
@@ -68,12 +70,19 @@ impl Host {
         self
     }
 
+    /// Has legacy sessions ask for another revision than the newest. To be said before the first message.
+    #[must_use]
+    pub fn revision(mut self, revision: &str) -> Self {
+        self.revision = revision.into();
+        self
+    }
+
     /// Opens a legacy session, `notifications/initialized` included; gives back the answer to `initialize`.
     #[track_caller]
     pub fn initialize_legacy(&mut self) -> Value {
         self.era = HostEra::Legacy;
         let params = json!({
-            "protocolVersion": LEGACY_VERSION,
+            "protocolVersion": self.revision,
             "capabilities": self.capabilities,
             "clientInfo": self.info(),
         });

@@ -30,6 +30,7 @@ use tokio::runtime::Runtime;
 pub use self::human::{Answers, Human};
 pub use self::player::{Pending, Player, Told};
 use crate::host::Host;
+use crate::mock_server::protocol::LEGACY_VERSION;
 use crate::serve_stage::{Gateway, ServeStage};
 use crate::stage::Output;
 use crate::web_host::WebHost;
@@ -80,6 +81,7 @@ impl Lane {
             config: String::new(),
             flags: Vec::new(),
             ungated: vec!["read_note".into()],
+            greeting: Greeting { revision: LEGACY_VERSION.into(), first: First::ItsEra },
         }
     }
 
@@ -105,6 +107,23 @@ pub struct Setup {
     config: String,
     flags: Vec<String>,
     ungated: Vec<String>,
+    greeting: Greeting,
+}
+
+/// How the clients of a play open a session.
+#[derive(Clone, Debug)]
+struct Greeting {
+    revision: String,
+    first: First,
+}
+
+/// What a client on stdio says first.
+#[derive(Clone, Copy, Debug)]
+enum First {
+    /// The word of its lane's era.
+    ItsEra,
+    /// `server/discover`, which the server does not know, before it opens a session.
+    Discover,
 }
 
 impl Setup {
@@ -136,17 +155,38 @@ impl Setup {
         self
     }
 
+    /// Has the clients ask for this revision when they open a session.
+    #[must_use]
+    pub fn revision(mut self, revision: &str) -> Self {
+        self.greeting.revision = revision.into();
+        self
+    }
+
+    /// Has the clients look for the new era before they open a session, and puts a server behind the gateway that
+    /// knows only the old one. For [`Lane::StdioLegacy`]: over HTTP the gateway speaks the new one itself.
+    #[must_use]
+    pub fn falling_back(mut self) -> Self {
+        self.greeting.first = First::Discover;
+        self.server_args(&["--era", "legacy"])
+    }
+
     /// Begins, with one client called `testkit`.
     #[track_caller]
     pub fn open(self, capabilities: Value) -> Player {
-        let Self { lane, stage, config, flags, ungated } = self;
+        self.open_as("testkit", capabilities)
+    }
+
+    /// Begins, with one client of this name.
+    #[track_caller]
+    pub fn open_as(self, name: &str, capabilities: Value) -> Player {
+        let Self { lane, stage, config, flags, ungated, greeting } = self;
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
         let server = stage.child(SERVER, &flags);
         let words = stage.child_words(SERVER, &flags);
         let stage = stage.config(&format!("{config}\n{server}"));
         let web = lane.is_web().then(|| Web::new(&stage));
-        let play = Play { lane, stage, server, words, ungated, web };
-        Player::enter(Arc::new(play), "testkit", capabilities)
+        let play = Play { lane, stage, server, words, ungated, greeting, web };
+        Player::enter(Arc::new(play), name, capabilities)
     }
 }
 
@@ -159,6 +199,7 @@ pub struct Play {
     server: String,
     words: Vec<String>,
     ungated: Vec<String>,
+    greeting: Greeting,
     web: Option<Web>,
 }
 

@@ -172,7 +172,7 @@ impl Server {
         let answer = match (method, era) {
             ("initialize", Era::Legacy) => {
                 self.session = Session::Greeted;
-                Ok(initialized())
+                Ok(initialized(params))
             }
             ("server/discover", Era::Modern) if self.flags.silent_discover => return,
             ("server/discover", Era::Modern) => Ok(era.complete_list(discovered())),

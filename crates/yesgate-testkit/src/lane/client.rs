@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
-use super::LaneEra;
+use super::{First, Greeting, LaneEra};
 use crate::host::Host;
 use crate::wait::DEADLINE;
 use crate::web_host::WebHost;
@@ -44,15 +44,24 @@ pub(super) enum Awaited {
 }
 
 impl Client {
-    pub(super) fn over_http(mut host: WebHost, era: LaneEra, runtime: Handle) -> Self {
+    pub(super) fn over_http(mut host: WebHost, era: LaneEra, greeting: &Greeting, runtime: Handle) -> Self {
         match era {
-            LaneEra::Legacy => drop(runtime.block_on(host.initialize())),
+            LaneEra::Legacy => drop(runtime.block_on(host.initialize_as(&greeting.revision))),
             LaneEra::Modern => {}
         }
         Self::Web(WebClient { host: Arc::new(host), runtime, heard: Arc::default() })
     }
 
-    pub(super) fn over_pipe(mut host: Host, era: LaneEra) -> Self {
+    #[track_caller]
+    pub(super) fn over_pipe(host: Host, era: LaneEra, greeting: &Greeting) -> Self {
+        let mut host = host.revision(&greeting.revision);
+        match greeting.first {
+            First::ItsEra => {}
+            First::Discover => {
+                let answer = host.discover_modern();
+                assert_eq!(answer["error"]["code"], -32601, "{answer:#}");
+            }
+        }
         let hello = match era {
             LaneEra::Legacy => host.initialize_legacy(),
             LaneEra::Modern => host.discover_modern(),

@@ -44,9 +44,12 @@ impl Player {
         let client = match &play.web {
             Some(web) => {
                 let host = web.host().named(name).capable(capabilities.clone());
-                Client::over_http(host, era, web.runtime.handle().clone())
+                Client::over_http(host, era, &play.greeting, web.runtime.handle().clone())
             }
-            None => Client::over_pipe(play.wrap().named(name).capable(capabilities.clone()), era),
+            None => {
+                let host = play.wrap().named(name).capable(capabilities.clone());
+                Client::over_pipe(host, era, &play.greeting)
+            }
         };
         Self { play, name: name.into(), capabilities, client: Some(client) }
     }

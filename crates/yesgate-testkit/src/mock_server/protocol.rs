@@ -13,6 +13,8 @@ pub(crate) enum Era {
 
 /// The newest revision with sessions.
 pub(crate) const LEGACY_VERSION: &str = "2025-11-25";
+/// All with sessions.
+const SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LEGACY_VERSION];
 /// The revision without.
 pub(crate) const MODERN_VERSION: &str = "2026-07-28";
 /// The keys of `_meta` that every modern request carries, or may.
@@ -103,9 +105,11 @@ pub(crate) fn of_subscription(id: &Value) -> Value {
     json!({ SUBSCRIPTION: id })
 }
 
-pub(crate) fn initialized() -> Value {
+/// Agrees on the revision that the client asks for, where there are sessions in it.
+pub(crate) fn initialized(params: &Value) -> Value {
+    let asked = params["protocolVersion"].as_str().filter(|asked| SESSIONS.contains(asked));
     json!({
-        "protocolVersion": LEGACY_VERSION,
+        "protocolVersion": asked.unwrap_or(LEGACY_VERSION),
         "capabilities": capabilities(),
         "serverInfo": server_info(),
         "instructions": "Notes, and money.",
