@@ -19,7 +19,7 @@ use crate::errand::{Errand, Person};
 use crate::gate::Gate;
 use crate::raw::raw;
 use crate::reply::Reply;
-use crate::talk::{AskError, Given, InputAnswer, InputMethod, InputRequest};
+use crate::talk::{AskError, Boxed, Given, InputAnswer, InputMethod, InputRequest};
 
 /// What came of asking through the client.
 #[derive(Debug)]
@@ -61,6 +61,7 @@ impl Gate {
         // A form that its client leaves behind is withdrawn before the gateway ends; a task has none to leave.
         let _open = errand.job.is_none().then(|| self.forms.begin());
         let begun = Instant::now();
+        let mut asking = person.talk.ask(vec![asked]);
         let given = tokio::select! {
             biased;
             () = errand.cancel.fired() => {
@@ -68,9 +69,10 @@ impl Gate {
                 return Elicited::Answered(Reply::Silent);
             }
             () = self.decided(intent.id()) => {
-                return Elicited::Answered(self.wait(intent.id(), errand).await);
+                let given = self.come_back(person, asking, errand).await;
+                return Elicited::Answered(self.too_late(intent, given, begun.elapsed(), errand).await);
             }
-            given = person.talk.ask(vec![asked]) => given,
+            given = &mut asking => given,
             () = self.too_long(person) => Err(AskError::Late),
         };
         let caller = &errand.caller;
@@ -110,6 +112,48 @@ impl Gate {
         }
     }
 
+    /// Waits until whoever was asked can hear that it was decided elsewhere: a client in a session can at once, a
+    /// modern one when it comes back, with an answer that is too late. One that never does hears nothing, and the
+    /// result stays there for the same call made again.
+    pub(super) async fn come_back(
+        &self,
+        person: &Person,
+        asking: Boxed<'_, Result<Vec<InputAnswer>, AskError>>,
+        errand: &Errand,
+    ) -> Result<Vec<InputAnswer>, AskError> {
+        match (person.party.era, &errand.job) {
+            // A task is not waited for: its client looks when it likes.
+            (Era::Legacy, _) | (Era::Modern, Some(_)) => Ok(Vec::new()),
+            (Era::Modern, None) => tokio::select! {
+                biased;
+                () = errand.cancel.fired() => Err(AskError::Gone),
+                given = asking => given,
+            },
+        }
+    }
+
+    /// Answers a call that was decided elsewhere before the form was. A no in the form is written down all the same.
+    async fn too_late(
+        &self,
+        intent: &Intent,
+        given: Result<Vec<InputAnswer>, AskError>,
+        took: Duration,
+        errand: &Errand,
+    ) -> Reply {
+        match self.read(given, took) {
+            Ok(Filled::No) => {
+                let by = by_client(None);
+                let noted = self.ledger.update(intent.id(), move |intent, now| intent.deny(&by, None, now));
+                if let Err(error) = noted.await {
+                    tracing::error!(intent.id = %intent.id(), %error, "a late no could not be written: {error}");
+                }
+            }
+            Ok(Filled::Yes { .. } | Filled::Closed | Filled::Nothing) => {}
+            Err(AskError::Gone | AskError::Late | AskError::Unable) => return Reply::Silent,
+        }
+        self.wait(intent.id(), errand).await
+    }
+
     /// A host of the old era keeps its call open while the human reads, and gives up after a minute.
     pub(super) async fn too_long(&self, person: &Person) {
         match person.party.era {
@@ -144,6 +188,8 @@ impl Gate {
         Ok(match result.get("action").and_then(Value::as_str) {
             Some("accept") => match read(result.get("content")) {
                 FormAnswer::Yes { typed } => Filled::Yes { typed },
+                // Some clients accept by themselves, with nothing ticked.
+                FormAnswer::No if is_reflex => Filled::Nothing,
                 FormAnswer::No => Filled::No,
                 FormAnswer::Nothing => Filled::Nothing,
             },

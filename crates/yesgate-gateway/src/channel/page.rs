@@ -38,15 +38,19 @@ impl Gate {
             params: raw(elicitation(intent, &url).to_string()),
         };
         let begun = Instant::now();
+        let mut asking = person.talk.ask(vec![request]);
         let sent = tokio::select! {
             biased;
             () = errand.cancel.fired() => {
                 self.withdraw(id).await;
                 return Reply::Silent;
             }
-            () = self.decided(id) => Sent::Maybe,
+            () = self.decided(id) => match self.come_back(person, asking, errand).await {
+                Ok(_) => Sent::Maybe,
+                Err(AskError::Gone | AskError::Late | AskError::Unable) => return Reply::Silent,
+            },
             () = self.too_long(person) => Sent::Maybe,
-            given = person.talk.ask(vec![request]) => {
+            given = &mut asking => {
                 let is_reflex = person.talk.seen_for(begun) < self.policy().reflex().unsigned_abs();
                 if is_reflex { Sent::Maybe } else { read(given) }
             }

@@ -95,6 +95,21 @@ async fn a_modern_client_is_sent_to_the_page_by_a_round_of_input() {
     assert_eq!(stage.check_history("notes", &[]).gated, 1);
 }
 
+/// I5, X3: a modern client that is sent to the page and never comes back does not take the result along: the same call
+/// made again has it, and nothing runs twice.
+#[tokio::test]
+async fn the_result_waits_for_a_client_that_never_came_back_from_the_page() {
+    let (stage, mut gateway) = play("30s");
+    let host = gateway.server("notes").capable(capabilities());
+    let asked = host.call("delete_note", json!({"id": "a"})).await;
+    let (_, request) = asked["result"]["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    stage.approve(&named_by(&request["params"]["url"], &gateway)).ok();
+    let repeated = host.call("delete_note", json!({"id": "a"})).await;
+    assert_eq!(structured(&repeated)["deleted"], "a");
+    assert!(gateway.close().success());
+    assert_eq!(stage.check_history("notes", &[]).gated, 1);
+}
+
 /// A human who will not go to the page has said no.
 #[tokio::test]
 async fn whoever_declines_to_go_to_the_page_has_said_no() {

@@ -73,7 +73,7 @@ fn a_form_that_is_closed_may_be_shown_again() {
 #[test]
 fn a_no_faster_than_anybody_reads_is_nobodys() {
     for lane in Lane::ALL {
-        for human in [Human::Declines, Human::Cancels] {
+        for human in [Human::Declines, Human::Cancels, Human::AcceptsWithNo] {
             let mut player = with_forms(lane, HASTY);
             let told = player.call_answering("delete_note", note(), human);
             assert_eq!(told.asked.len(), 1);
@@ -211,6 +211,24 @@ fn the_first_decision_holds_whatever_the_form_says_later() {
         assert_eq!(refusal(&told.answer), "denied");
         assert!(told.answer.to_string().contains("not today"));
         player.finish(0);
+    }
+}
+
+/// Time: a no that a modern client brings after the decision changes nothing, and is written down.
+#[test]
+fn a_no_that_comes_back_too_late_is_written_down() {
+    for lane in Lane::ALL.into_iter().filter(|lane| lane.era() == LaneEra::Modern) {
+        let mut player = with_forms(lane, CALM);
+        let play = player.play();
+        let told = player.call_answering("delete_note", note(), |_: &Value| {
+            play.approve(&play.question()).ok();
+            json!({"action": "decline"})
+        });
+        assert_eq!(structured(&told.answer)["deleted"], "a");
+        let late: Vec<Value> = player.audit().into_iter().map(|row| row["entry"].clone()).collect();
+        let late = late.iter().filter(|entry| entry["event"] == "late_answer").collect::<Vec<_>>();
+        assert_eq!((late.len(), &late[0]["answer"]), (1, &json!("deny")));
+        player.finish(1);
     }
 }
 
