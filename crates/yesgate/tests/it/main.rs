@@ -20,6 +20,7 @@ mod documents;
 mod edit;
 mod editor;
 mod grants;
+mod hosts;
 mod keys;
 mod library;
 mod lints;
