@@ -12,6 +12,7 @@ mod callers;
 mod children;
 mod children_misbehave;
 mod cli;
+mod composition;
 mod config_errors;
 mod connect;
 mod crash;
