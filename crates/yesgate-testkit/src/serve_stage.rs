@@ -72,7 +72,7 @@ impl ServeStage {
     }
 
     /// The command of that server.
-    pub(crate) fn child_words(&self, name: &str, flags: &[&str]) -> Vec<String> {
+    pub fn child_words(&self, name: &str, flags: &[&str]) -> Vec<String> {
         let log = self.log_file(name);
         let behaviour = self.stage.file(&format!("{name}.behaviour"));
         let mut words = vec![text(self.stage.mock_server().as_os_str())];

@@ -6,7 +6,9 @@
 
 mod asking;
 mod bytes;
+mod composed;
 mod ending;
+mod forms;
 mod gated;
 mod python_client;
 mod rmcp_client;

@@ -8,7 +8,7 @@ mod inspector;
 mod keys;
 mod mcp_remote;
 mod rust;
-mod scripted;
+pub(crate) mod scripted;
 mod scripts;
 mod tasks;
 
