@@ -2,6 +2,7 @@
 
 pub(crate) mod elicitation;
 pub(crate) mod elsewhere;
+pub(crate) mod late;
 pub(crate) mod page;
 pub(crate) mod task;
 

@@ -3,6 +3,7 @@
 //! INVARIANT: the client's word for it is `client` and no more. Only an accepted form that says yes in its one
 //! field is a yes; a no that comes faster than anybody can read is nobody's, and the question stays open.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -14,25 +15,25 @@ use yesgate_core::id::IntentId;
 use yesgate_core::intent::{Approver, Intent, State};
 use yesgate_core::json::{Limits, parse_lenient};
 
+use super::late::{Asking, LeftOpen};
 use crate::era::Era;
 use crate::errand::{Errand, Person};
 use crate::gate::Gate;
 use crate::raw::raw;
 use crate::reply::Reply;
-use crate::talk::{AskError, Boxed, Given, InputAnswer, InputMethod, InputRequest};
+use crate::talk::{AskError, Given, InputAnswer, InputMethod, InputRequest};
 
 /// What came of asking through the client.
-#[derive(Debug)]
 pub(crate) enum Elicited {
     /// The call is answered.
     Answered(Reply),
-    /// Nobody is there: ask another way.
-    Nobody,
+    /// Nobody is there: ask another way. A form that was waited for long enough is still open.
+    Nobody(Option<Box<LeftOpen>>),
 }
 
 /// What the client made of the form.
 #[derive(Debug, Eq, PartialEq)]
-enum Filled {
+pub(super) enum Filled {
     Yes {
         typed: Option<String>,
     },
@@ -52,7 +53,7 @@ impl Gate {
         request: &CallRequest,
         errand: &Errand,
     ) -> Elicited {
-        let Ok(params) = form(intent) else { return Elicited::Nobody };
+        let Ok(params) = form(intent) else { return Elicited::Nobody(None) };
         let asked = InputRequest {
             key: KEY.into(),
             method: InputMethod::Elicitation,
@@ -61,7 +62,8 @@ impl Gate {
         // A form that its client leaves behind is withdrawn before the gateway ends; a task has none to leave.
         let _open = errand.job.is_none().then(|| self.forms.begin());
         let begun = Instant::now();
-        let mut asking = person.talk.ask(vec![asked]);
+        let talk = Arc::clone(&person.talk);
+        let mut asking: Asking = Box::pin(async move { talk.ask(vec![asked]).await });
         let given = tokio::select! {
             biased;
             () = errand.cancel.fired() => {
@@ -69,11 +71,15 @@ impl Gate {
                 return Elicited::Answered(Reply::Silent);
             }
             () = self.decided(intent.id()) => {
-                let given = self.come_back(person, asking, errand).await;
-                return Elicited::Answered(self.too_late(intent, given, begun.elapsed(), errand).await);
+                return Elicited::Answered(self.decided_before(intent, person, asking, begun, errand).await);
             }
             given = &mut asking => given,
-            () = self.too_long(person) => Err(AskError::Late),
+            () = self.too_long(person) => {
+                tracing::info!(client = %errand.caller.client, "this client did not answer in time");
+                self.setting.manners.silent(&errand.caller);
+                let late_no = self.late_no(intent, errand);
+                return Elicited::Nobody(Some(Box::new(LeftOpen { late_no, asking, begun })));
+            }
         };
         let caller = &errand.caller;
         let manners = &self.setting.manners;
@@ -94,64 +100,22 @@ impl Gate {
             Ok(Filled::Nothing) => {
                 tracing::info!(client = %caller.client, "nobody answers through this client");
                 manners.nobody_there(caller);
-                Elicited::Nobody
+                Elicited::Nobody(None)
             }
             Err(AskError::Late) => {
                 tracing::info!(client = %caller.client, "this client did not answer in time");
                 manners.silent(caller);
-                Elicited::Nobody
+                Elicited::Nobody(None)
             }
             Err(AskError::Unable) => {
                 manners.nobody_there(caller);
-                Elicited::Nobody
+                Elicited::Nobody(None)
             }
             Err(AskError::Gone) => {
                 self.withdraw(intent.id()).await;
                 Elicited::Answered(Reply::Silent)
             }
         }
-    }
-
-    /// Waits until whoever was asked can hear that it was decided elsewhere: a client in a session can at once, a
-    /// modern one when it comes back, with an answer that is too late. One that never does hears nothing, and the
-    /// result stays there for the same call made again.
-    pub(super) async fn come_back(
-        &self,
-        person: &Person,
-        asking: Boxed<'_, Result<Vec<InputAnswer>, AskError>>,
-        errand: &Errand,
-    ) -> Result<Vec<InputAnswer>, AskError> {
-        match (person.party.era, &errand.job) {
-            // A task is not waited for: its client looks when it likes.
-            (Era::Legacy, _) | (Era::Modern, Some(_)) => Ok(Vec::new()),
-            (Era::Modern, None) => tokio::select! {
-                biased;
-                () = errand.cancel.fired() => Err(AskError::Gone),
-                given = asking => given,
-            },
-        }
-    }
-
-    /// Answers a call that was decided elsewhere before the form was. A no in the form is written down all the same.
-    async fn too_late(
-        &self,
-        intent: &Intent,
-        given: Result<Vec<InputAnswer>, AskError>,
-        took: Duration,
-        errand: &Errand,
-    ) -> Reply {
-        match self.read(given, took) {
-            Ok(Filled::No) => {
-                let by = by_client(None);
-                let noted = self.ledger.update(intent.id(), move |intent, now| intent.deny(&by, None, now));
-                if let Err(error) = noted.await {
-                    tracing::error!(intent.id = %intent.id(), %error, "a late no could not be written: {error}");
-                }
-            }
-            Ok(Filled::Yes { .. } | Filled::Closed | Filled::Nothing) => {}
-            Err(AskError::Gone | AskError::Late | AskError::Unable) => return Reply::Silent,
-        }
-        self.wait(intent.id(), errand).await
     }
 
     /// A host of the old era keeps its call open while the human reads, and gives up after a minute.
@@ -181,24 +145,33 @@ impl Gate {
     }
 
     fn read(&self, given: Result<Vec<InputAnswer>, AskError>, took: Duration) -> Result<Filled, AskError> {
-        let answer = given?.into_iter().find(|answer| answer.key == KEY).map(|answer| answer.answer);
-        let Some(Given::Result(result)) = answer else { return Ok(Filled::Nothing) };
-        let result = parse_lenient(result.get().as_bytes(), Limits::SERVER).unwrap_or_default();
-        let is_reflex = took < self.policy().reflex().unsigned_abs();
-        Ok(match result.get("action").and_then(Value::as_str) {
-            Some("accept") => match read(result.get("content")) {
-                FormAnswer::Yes { typed } => Filled::Yes { typed },
-                // Some clients accept by themselves, with nothing ticked.
-                FormAnswer::No if is_reflex => Filled::Nothing,
-                FormAnswer::No => Filled::No,
-                FormAnswer::Nothing => Filled::Nothing,
-            },
-            Some("decline" | "cancel") if is_reflex => Filled::Nothing,
-            Some("decline") => Filled::No,
-            Some("cancel") => Filled::Closed,
-            Some(_) | None => Filled::Nothing,
-        })
+        filled(given, took, self.policy().reflex().unsigned_abs())
     }
+}
+
+/// What a client made of the form in this time, where nobody answers faster than that.
+pub(super) fn filled(
+    given: Result<Vec<InputAnswer>, AskError>,
+    took: Duration,
+    reflex: Duration,
+) -> Result<Filled, AskError> {
+    let answer = given?.into_iter().find(|answer| answer.key == KEY).map(|answer| answer.answer);
+    let Some(Given::Result(result)) = answer else { return Ok(Filled::Nothing) };
+    let result = parse_lenient(result.get().as_bytes(), Limits::SERVER).unwrap_or_default();
+    let is_reflex = took < reflex;
+    Ok(match result.get("action").and_then(Value::as_str) {
+        Some("accept") => match read(result.get("content")) {
+            FormAnswer::Yes { typed } => Filled::Yes { typed },
+            // Some clients accept by themselves, with nothing ticked.
+            FormAnswer::No if is_reflex => Filled::Nothing,
+            FormAnswer::No => Filled::No,
+            FormAnswer::Nothing => Filled::Nothing,
+        },
+        Some("decline" | "cancel") if is_reflex => Filled::Nothing,
+        Some("decline") => Filled::No,
+        Some("cancel") => Filled::Closed,
+        Some(_) | None => Filled::Nothing,
+    })
 }
 
 pub(super) fn by_client(typed: Option<String>) -> Approver {
@@ -206,4 +179,4 @@ pub(super) fn by_client(typed: Option<String>) -> Approver {
 }
 
 /// Tells our question from those of servers.
-const KEY: &str = "dev.yesgate/confirm";
+pub(crate) const KEY: &str = "dev.yesgate/confirm";

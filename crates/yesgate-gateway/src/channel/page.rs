@@ -3,6 +3,8 @@
 //! INVARIANT: that the client opened the page, or says so, decides nothing. The decision is read from the ledger,
 //! and the address names the question and nothing else.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use yesgate_core::id::IntentId;
@@ -11,6 +13,8 @@ use yesgate_core::json::{Limits, parse_lenient};
 use yesgate_core::policy::{Belief, HostWay};
 
 use super::elicitation::by_client;
+use super::late::{Asking, come_back};
+use crate::era::Era;
 use crate::errand::{Errand, Person};
 use crate::front::revision::Revision;
 use crate::gate::Gate;
@@ -38,16 +42,21 @@ impl Gate {
             params: raw(elicitation(intent, &url).to_string()),
         };
         let begun = Instant::now();
-        let mut asking = person.talk.ask(vec![request]);
+        let talk = Arc::clone(&person.talk);
+        let mut asking: Asking = Box::pin(async move { talk.ask(vec![request]).await });
         let sent = tokio::select! {
             biased;
             () = errand.cancel.fired() => {
                 self.withdraw(id).await;
                 return Reply::Silent;
             }
-            () = self.decided(id) => match self.come_back(person, asking, errand).await {
-                Ok(_) => Sent::Maybe,
-                Err(AskError::Gone | AskError::Late | AskError::Unable) => return Reply::Silent,
+            () = self.decided(id) => match (person.party.era, &errand.job) {
+                (Era::Legacy, _) | (Era::Modern, Some(_)) => Sent::Maybe,
+                // What was decided is for whoever hears it, when they come back.
+                (Era::Modern, None) => match come_back(asking, errand).await {
+                    Ok(_) => Sent::Maybe,
+                    Err(AskError::Gone | AskError::Late | AskError::Unable) => return Reply::Silent,
+                },
             },
             () = self.too_long(person) => Sent::Maybe,
             given = &mut asking => {

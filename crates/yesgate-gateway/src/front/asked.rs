@@ -1,10 +1,12 @@
 //! Questions that were put to a client of the old era as requests, until its responses come.
 //!
 //! INVARIANT: a response finds its question only as long as somebody waits for it; one that comes after the
-//! request ended or was withdrawn, or comes twice, is dropped. How many questions are open is bounded.
+//! request was withdrawn, or comes twice, is dropped. How many questions are open is bounded.
+//! INVARIANT: a question of the gate itself that was taken back is kept a while for whoever still listens: a no that
+//! was on its way must not be lost.
 //! INVARIANT: where others speak to the same client under ids of their own, ours have a mark that they cannot guess.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -15,6 +17,7 @@ use super::mailbox::Question;
 use super::meta::text;
 use super::wire;
 use crate::cancel::Cancel;
+use crate::channel::elicitation::KEY;
 use crate::talk::{AskError, Given, InputAnswer};
 
 /// The open questions to one client.
@@ -29,6 +32,8 @@ pub(crate) struct Asked {
 struct State {
     last: u64,
     rounds: HashMap<u64, Round>,
+    /// Rounds that the client was told to forget, the oldest first.
+    taken_back: VecDeque<(u64, Round)>,
     stage: Stage,
 }
 
@@ -100,6 +105,11 @@ impl Asked {
     pub(crate) fn answered(&self, id: &RawValue, given: Given) {
         let found = text(id).and_then(|id| self.parse_id(&id)).and_then(|(number, index)| {
             let mut state = self.lock();
+            if let Some(late) = state.taken_back.iter().position(|(known, _)| *known == number) {
+                let (_, mut round) = state.taken_back.remove(late)?;
+                round.question.take(InputAnswer { key: round.keys.get(index)?.clone(), answer: given });
+                return Some(Some(round));
+            }
             let round = state.rounds.get_mut(&number)?;
             if round.cancel.as_ref().is_some_and(Cancel::is_fired) {
                 return None;
@@ -118,10 +128,20 @@ impl Asked {
 
     /// Takes a round back, and gives the messages that tell the client so.
     pub(crate) fn withdraw(&self, number: u64) -> Vec<Bytes> {
-        let Some(round) = self.lock().rounds.remove(&number) else { return Vec::new() };
+        let mut state = self.lock();
+        let Some(round) = state.rounds.remove(&number) else { return Vec::new() };
         let is_open = |key: &String| round.question.requests.iter().any(|request| request.key == *key);
         let open = round.keys.iter().enumerate().filter(|(_, key)| is_open(key));
-        open.map(|(index, _)| wire::cancelled(&Value::from(self.id(number, index)))).collect()
+        let told = open.map(|(index, _)| wire::cancelled(&Value::from(self.id(number, index)))).collect();
+        if round.keys == [KEY] && !round.question.reply.is_closed() {
+            state.taken_back.retain(|(_, earlier)| !earlier.question.reply.is_closed());
+            // Whoever listens to the oldest has listened long enough.
+            if state.taken_back.len() >= MOST_ROUNDS {
+                state.taken_back.pop_front();
+            }
+            state.taken_back.push_back((number, round));
+        }
+        told
     }
 
     /// The client is gone: whoever asks learns that, now and later.
@@ -129,7 +149,7 @@ impl Asked {
         let all = {
             let mut state = self.lock();
             state.stage = Stage::Closed;
-            std::mem::take(&mut state.rounds)
+            (std::mem::take(&mut state.rounds), std::mem::take(&mut state.taken_back))
         };
         drop(all);
     }

@@ -19,6 +19,7 @@ use super::modes::SET_MODE;
 use super::remembered::Memory;
 use super::{Gate, forgotten, with_preview};
 use crate::channel::elicitation::Elicited;
+use crate::channel::late::LeftOpen;
 use crate::errand::Errand;
 use crate::look_up::Circumstances;
 use crate::reply::{Own, Reply};
@@ -38,8 +39,8 @@ pub(crate) struct Held {
 enum Way {
     /// The call is answered.
     Answered(Reply),
-    /// Nobody is there; the question is open all the same.
-    Nobody(Box<Intent>),
+    /// Nobody is there; the question is open all the same, and so may be its form.
+    Nobody(Box<Intent>, Option<Box<LeftOpen>>),
 }
 
 impl Gate {
@@ -70,9 +71,9 @@ impl Gate {
         loop {
             let Held { question, request, definition, known } = held;
             let call = question.call();
-            let open = match self.ask(question, &request, errand).await {
+            let (open, form) = match self.ask(question, &request, errand).await {
                 Way::Answered(reply) => return reply,
-                Way::Nobody(open) => open,
+                Way::Nobody(open, form) => (open, form),
             };
             let verdict = self.decide_again(&alone, call, &request, &definition, &known).await;
             let question = match self.previewed(&errand.way, verdict).await {
@@ -84,6 +85,10 @@ impl Gate {
                 // It needs no question any more: the one that is open stays so.
                 Ok(_) => return self.still_open(open.id()).await,
             };
+            // The agent is told at once, and a no that is on its way overrules what it brings back.
+            if let (Channel::Chat, Some(form)) = (question.channel, form) {
+                form.heed_a_no();
+            }
             held = Held { question, request, definition, known };
         }
     }
@@ -166,9 +171,9 @@ impl Gate {
             (Channel::Elicitation, Some(person)) => match self.elicit(&intent, person, request, errand).await
             {
                 Elicited::Answered(reply) => Way::Answered(reply),
-                Elicited::Nobody => Way::Nobody(intent),
+                Elicited::Nobody(form) => Way::Nobody(intent, form),
             },
-            (Channel::Elicitation, None) => Way::Nobody(intent),
+            (Channel::Elicitation, None) => Way::Nobody(intent, None),
             (Channel::Web, _) => Way::Answered(self.send_to_page(&intent, errand).await),
             (Channel::OutOfBand, _) => Way::Answered(self.wait_elsewhere(intent.id(), errand).await),
         }

@@ -23,6 +23,7 @@ mod editor;
 mod grants;
 mod hosts;
 mod keys;
+mod late_answers;
 mod library;
 mod lints;
 mod lookups;

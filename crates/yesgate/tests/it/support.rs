@@ -39,6 +39,12 @@ pub(crate) fn legacy(stage: &Stage) -> Host {
     Era::Legacy.greet(stage.host())
 }
 
+/// The same with capabilities.
+#[track_caller]
+pub(crate) fn legacy_capable(stage: &Stage, capabilities: Value) -> Host {
+    Era::Legacy.greet(stage.host().capable(capabilities))
+}
+
 /// The same under another name than `testkit`.
 #[track_caller]
 pub(crate) fn legacy_named(stage: &Stage, name: &str) -> Host {
