@@ -223,3 +223,22 @@ fn no_host_runs_anything_by_asking_again() {
         }
     }
 }
+
+/// I5, X3: a host with tasks that is closed before it looked does not take the result along: the same call made again
+/// has it, and nothing runs twice.
+#[test]
+fn the_result_waits_for_a_host_that_never_looked_at_its_task() {
+    let capabilities =
+        json!({"elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
+    for lane in [Lane::StdioModern, Lane::HttpModern] {
+        let mut player =
+            lane.setup(env!("CARGO_BIN_EXE_yesgate")).open_as("claude-code", capabilities.clone());
+        let task = player.call("delete_note", note());
+        assert_eq!(task["result"]["resultType"], "task", "{task:#}");
+        player.approve(&player.question()).ok();
+        let mut again = player.another("claude-code", capabilities.clone());
+        assert_ran(&again.call("delete_note", note()), &player);
+        again.leave();
+        player.finish(1);
+    }
+}
