@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::caller::Caller;
 use crate::mode::Mode;
+use crate::refusal::Why;
 
 /// What holds for one caller at one moment.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -23,6 +24,17 @@ pub struct Regimes {
     pub stopped: Option<String>,
     /// What was set for single callers: the mode, and why it is frozen.
     pub callers: HashMap<Caller, Regime>,
+}
+
+impl Regime {
+    /// Why nothing of this caller may be asked or run, whatever the policy says.
+    pub fn held_back(&self) -> Option<Why> {
+        match (&self.stopped, &self.frozen) {
+            (Some(reason), _) => Some(Why::Stopped { reason: reason.clone() }),
+            (None, Some(reason)) => Some(Why::ClientFrozen { reason: reason.clone() }),
+            (None, None) => None,
+        }
+    }
 }
 
 impl Regimes {

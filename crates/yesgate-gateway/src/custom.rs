@@ -2,8 +2,10 @@
 //! and spends the yes right before it does it. The same questions, ledger and audit as for tools; what is
 //! missing is only the sending, which is the application's.
 //!
-//! INVARIANT: a yes becomes a [`PermittedCall`] by [`yesgate_core::intent::Intent::redeem`] and nowhere else, in
-//! one transaction that is durable before the application hears of it.
+//! - INVARIANT: a yes becomes a [`PermittedCall`] by [`yesgate_core::intent::Intent::redeem`] and nowhere else, in
+//!   one transaction that is durable before the application hears of it.
+//! - INVARIANT: what bounds the asking of agents bounds it here: a freeze, the stop of everything, and the pace of
+//!   each caller, looked at in the transaction that asks. Whatever is refused is written down (X7).
 
 use std::sync::Arc;
 
@@ -18,11 +20,11 @@ use yesgate_core::digest::{Binding, DefinitionDigest, Hasher, ServerIdentity};
 use yesgate_core::held::held_payload;
 use yesgate_core::id::{BootId, IntentId, ServerName, ToolName};
 use yesgate_core::intent::{
-    Approver, Asked, Asker, Awaited, Claim, DoneKind, Fresh, Ground, Intent, Runner, SlotKey, State,
-    StoredResult,
+    Approver, Asked, Asker, Awaited, Claim, DoneKind, Fresh, Ground, Intent, Runner, State, StoredResult,
 };
 use yesgate_core::json::CanonicalJson;
 use yesgate_core::mode::Mode;
+use yesgate_core::pace::Pace;
 use yesgate_core::permit::PermittedCall;
 use yesgate_core::policy::OwnNames;
 use yesgate_core::refusal::{Refusal, Why};
@@ -60,6 +62,15 @@ pub struct CustomOperation {
     pub lifetime: SignedDuration,
     /// The least proof of a human that will do.
     pub least: Assurance,
+}
+
+/// What the operator set for all questions of applications.
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    /// What tokens begin with.
+    pub prefix: TokenPrefix,
+    /// How often each caller may ask.
+    pub pace: Pace,
 }
 
 /// A question that was put, and the agent's handle on it.
@@ -131,10 +142,10 @@ impl CustomGate {
     ///
     /// # Errors
     /// When a human said no to the same operation a moment ago, its outcome is unknown, nobody could read all of
-    /// it, or the ledger fails.
-    pub async fn mint(&self, operation: &CustomOperation, prefix: &TokenPrefix) -> Result<Put, CustomError> {
-        let token = ConfirmToken::from_entropy(prefix, self.entropy.draw()?);
-        let intent = self.put(operation, Some(&token)).await?;
+    /// it, the caller asks too often, a human froze it or stopped everything, or the ledger fails.
+    pub async fn mint(&self, operation: &CustomOperation, terms: &Terms) -> Result<Put, CustomError> {
+        let token = ConfirmToken::from_entropy(&terms.prefix, self.entropy.draw()?);
+        let intent = self.put(operation, Some(&token), terms.pace).await?;
         let payload = held_payload(&intent, Some(&token), &OwnNames::default(), self.ledger.now());
         Ok(Put { intent: intent.id().clone(), token, payload })
     }
@@ -143,15 +154,17 @@ impl CustomGate {
     ///
     /// # Errors
     /// As for [`Self::mint`].
-    pub async fn ask(&self, operation: &CustomOperation) -> Result<Intent, CustomError> {
-        self.put(operation, None).await
+    pub async fn ask(&self, operation: &CustomOperation, terms: &Terms) -> Result<Intent, CustomError> {
+        self.put(operation, None, terms.pace).await
     }
 
     async fn put(
         &self,
         operation: &CustomOperation,
         token: Option<&ConfirmToken>,
+        pace: Pace,
     ) -> Result<Intent, CustomError> {
+        self.refuse_if_held_back(operation).await?;
         let question = match operation.question() {
             Ok(question) => question,
             Err(refusal) => return Err(self.refused(operation, refusal).await),
@@ -164,20 +177,21 @@ impl CustomGate {
         let boot = self.boot.clone();
         let asked = self
             .ledger
-            .update_slot(SlotKey::of(&question.binding), move |slot, now| {
+            .ask(&question.binding.clone(), pace, question.windows(), move |slot, now| {
                 let runner = Runner { boot: &boot, ground: Ground::Holds, awaited: Awaited::Yes };
                 slot.ask(question, fresh, &runner, now)
             })
-            .await?;
+            .await;
         match asked {
-            Asked::Open(intent) => Ok(*intent),
+            Ok(Asked::Open(intent)) => Ok(*intent),
             // Somebody said yes elsewhere: the earlier token is still the handle on it.
-            Asked::Claimed(id, _) => {
+            Ok(Asked::Claimed(id, _)) => {
                 let refusal =
                     Refusal::from(Why::AlreadyDecided { state: State::Approved.as_str() }).about(&id);
                 Err(self.refused(operation, refusal).await)
             }
-            Asked::Refused(refusal) => Err(self.refused(operation, *refusal).await),
+            Ok(Asked::Refused(refusal)) => Err(self.refused(operation, *refusal).await),
+            Err(error) => Err(self.failed(operation, error).await),
         }
     }
 
@@ -190,6 +204,7 @@ impl CustomGate {
         token: &ConfirmToken,
         operation: &CustomOperation,
     ) -> Result<(IntentId, PermittedCall), CustomError> {
+        self.refuse_if_held_back(operation).await?;
         let binding = operation.binding();
         let boot = self.boot.clone();
         let claimed = self
@@ -198,7 +213,7 @@ impl CustomGate {
                 let runner = Runner { boot: &boot, ground: Ground::Holds, awaited: Awaited::Yes };
                 (intent.id().clone(), intent.claim_with_token(&binding, None, &runner, now))
             })
-            .await?;
+            .await;
         self.claimed(operation, claimed).await
     }
 
@@ -236,20 +251,21 @@ impl CustomGate {
                 };
                 (id, claim)
             })
-            .await?;
+            .await;
         self.claimed(operation, claimed).await
     }
 
     async fn claimed(
         &self,
         operation: &CustomOperation,
-        claimed: Option<(IntentId, Claim)>,
+        claimed: Result<Option<(IntentId, Claim)>, LedgerError>,
     ) -> Result<(IntentId, PermittedCall), CustomError> {
         let refusal = match claimed {
-            Some((id, Claim::Run(permitted))) => return Ok((id, permitted)),
-            Some((_, Claim::Refused(refusal))) => refusal,
-            Some((id, Claim::Replay(_) | Claim::Wait)) => Refusal::from(Why::TokenInvalid).about(&id),
-            None => Why::TokenInvalid.into(),
+            Ok(Some((id, Claim::Run(permitted)))) => return Ok((id, permitted)),
+            Ok(Some((_, Claim::Refused(refusal)))) => refusal,
+            Ok(Some((id, Claim::Replay(_) | Claim::Wait))) => Refusal::from(Why::TokenInvalid).about(&id),
+            Ok(None) => Why::TokenInvalid.into(),
+            Err(error) => return Err(self.failed(operation, error).await),
         };
         Err(self.refused(operation, refusal).await)
     }
@@ -280,8 +296,33 @@ impl CustomGate {
         }
     }
 
+    /// X6: nothing of a frozen caller is asked or let go, and nothing at all once everything is stopped.
+    async fn refuse_if_held_back(&self, operation: &CustomOperation) -> Result<(), CustomError> {
+        match self.ledger.regimes().await?.of(&operation.caller).held_back() {
+            Some(why) => Err(self.refused(operation, why.into()).await),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses because the ledger would not do it: what a human stopped meanwhile is said to be just that.
+    async fn failed(&self, operation: &CustomOperation, error: LedgerError) -> CustomError {
+        if error == LedgerError::HeldBack
+            && let Err(refused) = self.refuse_if_held_back(operation).await
+        {
+            return refused;
+        }
+        let error = CustomError::Ledger(error);
+        self.record(operation, &error.refusal()).await;
+        error
+    }
+
     /// Refuses, and writes that down (X7).
     async fn refused(&self, operation: &CustomOperation, refusal: Refusal) -> CustomError {
+        self.record(operation, &refusal).await;
+        refusal.into()
+    }
+
+    async fn record(&self, operation: &CustomOperation, refusal: &Refusal) {
         let event = AuditEvent::Refused {
             caller: operation.caller.clone(),
             server: operation.application.clone(),
@@ -291,7 +332,6 @@ impl CustomGate {
         if let Err(error) = self.ledger.record(event).await {
             tracing::error!(%error, "a refusal could not be written down: {error}");
         }
-        refusal.into()
     }
 }
 

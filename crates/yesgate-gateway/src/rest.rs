@@ -25,12 +25,11 @@ use tokio::task::AbortHandle;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::{IntentId, ServerName};
 use yesgate_core::policy::{RouteTarget, Routes};
-use yesgate_core::token::TokenPrefix;
 
 use self::table::{Endpoint, ROUTES, Verb};
 use crate::base::Base;
 use crate::board::Board;
-use crate::custom::CustomGate;
+use crate::custom::{CustomGate, Terms};
 use crate::edge::body::Body;
 use crate::edge::intake::is_json;
 use crate::front::parties::Parties;
@@ -68,8 +67,8 @@ pub struct RestSettings {
 pub struct Changeable {
     /// The operator's own paths.
     pub routes: Routes,
-    /// What tokens begin with.
-    pub prefix: TokenPrefix,
+    /// What holds for questions of applications.
+    pub terms: Terms,
 }
 
 /// Where a path leads.

@@ -14,10 +14,11 @@ use yesgate_core::clock::{Entropy as _, EntropyError};
 use yesgate_core::id::{BootId, IntentId, ParseIdError, ServerName};
 use yesgate_core::intent::{DoneKind, ResultKind, StoredResult};
 use yesgate_core::json::{CanonicalJson, JsonError};
+use yesgate_core::pace::Pace;
 use yesgate_core::permit::PermittedCall;
 use yesgate_core::refusal::Refusal;
-use yesgate_core::token::{ConfirmToken, TokenPrefix};
-use yesgate_gateway::custom::{CustomError, CustomGate, CustomOperation};
+use yesgate_core::token::ConfirmToken;
+use yesgate_gateway::custom::{CustomError, CustomGate, CustomOperation, Terms};
 use yesgate_ledger::{Ledger, LedgerError};
 
 pub use self::asking::{Answer, Asking, console};
@@ -28,7 +29,7 @@ use crate::{SystemClock, SystemEntropy};
 pub struct Consent {
     application: ServerName,
     gate: CustomGate,
-    prefix: TokenPrefix,
+    terms: Terms,
 }
 
 /// One operation by one caller, with its parameters.
@@ -118,7 +119,7 @@ impl Consent {
 
     fn on(application: &str, ledger: Ledger, boot: BootId) -> Result<Self, ConsentError> {
         let gate = CustomGate::new(ledger, boot, Arc::new(SystemEntropy));
-        Ok(Self { application: application.parse()?, gate, prefix: TokenPrefix::default() })
+        Ok(Self { application: application.parse()?, gate, terms: Terms::default() })
     }
 
     /// The ledger behind it: to list, show and audit what was asked.
@@ -126,13 +127,20 @@ impl Consent {
         self.gate.ledger()
     }
 
+    /// Bounds how often each caller may ask; as [`Pace::default`] where nothing is said.
+    #[must_use]
+    pub const fn at_pace(mut self, pace: Pace) -> Self {
+        self.terms.pace = pace;
+        self
+    }
+
     /// Puts the question. Nothing runs.
     ///
     /// # Errors
     /// When a human said no to the same operation a moment ago, its outcome is unknown, nobody could
-    /// read all of it, or the ledger fails.
+    /// read all of it, the caller asks too often, a human froze it or stopped everything, or the ledger fails.
     pub async fn mint(&self, operation: Operation) -> Result<Minted, ConsentError> {
-        let put = self.gate.mint(&self.named(&operation)?, &self.prefix).await?;
+        let put = self.gate.mint(&self.named(&operation)?, &self.terms).await?;
         Ok(Minted { intent: put.intent, token: put.token, payload: put.payload })
     }
 

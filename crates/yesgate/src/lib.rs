@@ -29,6 +29,7 @@ use jiff::Timestamp;
 use yesgate_core::clock::{Clock, Entropy, EntropyError};
 
 pub use yesgate_core::assurance::Assurance;
+pub use yesgate_core::pace::Pace;
 
 pub use crate::consent::{Answer, Asking, Consent, ConsentError, Minted, Operation, Permit, console};
 

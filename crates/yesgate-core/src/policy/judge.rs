@@ -18,7 +18,6 @@ use crate::id::BudgetName;
 use crate::mode::Mode;
 use crate::permit::{Permit, PermittedCall};
 use crate::refusal::{Refusal, Why};
-use crate::regime::Regime;
 use crate::render::Sanitized;
 use crate::verdict::{Explanation, Plan, PreviewSource, Verdict};
 
@@ -82,7 +81,7 @@ impl Policy {
             return refuse(binding.mode, classified, Why::ToolChanged.into());
         }
         let in_force = facts.regime.mode.unwrap_or(self.defaults.mode);
-        if let Some(why) = held_back(facts.regime) {
+        if let Some(why) = facts.regime.held_back() {
             return refuse(in_force, classified, why.into());
         }
         let mode = presented.mode.unwrap_or(in_force);
@@ -305,15 +304,6 @@ impl Case<'_> {
             Some(found) => refusal.with_next(&found.rule.next),
             None => refusal,
         })
-    }
-}
-
-/// What a human stopped does not run, whatever the policy says.
-pub(super) fn held_back(regime: &Regime) -> Option<Why> {
-    match (&regime.stopped, &regime.frozen) {
-        (Some(reason), _) => Some(Why::Stopped { reason: reason.clone() }),
-        (None, Some(reason)) => Some(Why::ClientFrozen { reason: reason.clone() }),
-        (None, None) => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Raising the mode of a caller is itself a question, whatever rules there are (M6).
 
 use super::condition::{Spending, Subject, World};
-use super::judge::{Case, Judged, held_back};
+use super::judge::{Case, Judged};
 use super::trace::DecidedBy;
 use super::{Facts, Policy};
 use crate::call::{Presented, ToolCall};
@@ -13,7 +13,7 @@ impl Policy {
     /// Decides about a call that sets the caller's mode to its own. Rules have no say: no `then = "run"` may
     /// let an agent raise itself.
     pub fn decide_mode(&self, call: ToolCall, presented: &Presented, facts: &Facts<'_>) -> Verdict {
-        if let Some(why) = held_back(facts.regime) {
+        if let Some(why) = facts.regime.held_back() {
             return Verdict::Refuse(why.into());
         }
         let in_force = facts.regime.mode.unwrap_or(self.defaults.mode);

@@ -55,12 +55,7 @@ impl Gate {
 
     /// What a human has stopped or frozen by now.
     async fn held_back(&self, caller: &Caller) -> Option<Why> {
-        let regime = self.ledger.regimes().await.ok()?.of(caller);
-        match (regime.stopped, regime.frozen) {
-            (Some(reason), _) => Some(Why::Stopped { reason }),
-            (None, Some(reason)) => Some(Why::ClientFrozen { reason }),
-            (None, None) => None,
-        }
+        self.ledger.regimes().await.ok()?.of(caller).held_back()
     }
 
     async fn record_refusal(&self, caller: &Caller, tool: Option<&ToolName>, code: &str) {

@@ -31,10 +31,10 @@ impl RestFront {
             Ok(operation) => operation,
             Err(words) => return invalid(&words),
         };
-        let prefix = self.changeable().prefix.clone();
+        let terms = self.changeable().terms.clone();
         let gate = self.gate.clone();
         // What changes the ledger goes to its end even if whoever waits for it vanishes.
-        match tokio::spawn(async move { gate.mint(&operation, &prefix).await }).await {
+        match tokio::spawn(async move { gate.mint(&operation, &terms).await }).await {
             Ok(Ok(put)) => answer::held(put.payload, self.base(headers).as_ref()),
             Ok(Err(error)) => answer::refusal(&error.refusal()),
             Err(_) => ended(),

@@ -17,7 +17,7 @@ use yesgate_core::id::ServerName;
 use yesgate_core::policy::{Config, ServeConfig};
 use yesgate_gateway::base::Base;
 use yesgate_gateway::board::Scope;
-use yesgate_gateway::custom::CustomGate;
+use yesgate_gateway::custom::{CustomGate, Terms};
 use yesgate_gateway::door::{Door, Doorkeeper};
 use yesgate_gateway::edge::crew::Crew;
 use yesgate_gateway::edge::guard::Guard;
@@ -181,7 +181,8 @@ fn rest_front(settings: &Settings, workshop: &Workshop, hub: &Arc<Hub>, public: 
 
 /// What the REST front takes over from a configuration that was read again.
 fn changeable(config: &Config) -> Changeable {
-    Changeable { routes: config.routes.clone(), prefix: config.policy.token_prefix().clone() }
+    let terms = Terms { prefix: config.policy.token_prefix().clone(), pace: config.policy.pace() };
+    Changeable { routes: config.routes.clone(), terms }
 }
 
 async fn open_hub(settings: &Settings, workshop: &Workshop) -> anyhow::Result<Arc<Hub>> {

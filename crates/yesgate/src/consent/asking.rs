@@ -121,7 +121,7 @@ impl Consent {
         A: Future<Output = Answer>,
     {
         let operation = self.named(operation)?;
-        let asked = self.gate.ask(&operation).await?;
+        let asked = self.gate.ask(&operation, &self.terms).await?;
         let said = tokio::select! {
             biased;
             answer = approver(Asking(asked.clone())) => answer.into_said(),

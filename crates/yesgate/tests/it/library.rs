@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 
 use serde_json::json;
-use yesgate::{Answer, Assurance, Consent, ConsentError, Operation, console};
+use yesgate::{Answer, Assurance, Consent, ConsentError, Operation, Pace, console};
 use yesgate_core::intent::{Approver, State, Surface};
 use yesgate_ledger::Filter;
 
@@ -206,4 +206,37 @@ async fn an_operation_that_nobody_could_read_is_refused() {
     assert_eq!(code(&consent.mint(large).await.unwrap_err()), "too_large_to_review");
     let rows = consent.ledger().audit_last(1).await.unwrap();
     assert!(format!("{rows:?}").contains("too_large_to_review"), "{rows:?}");
+}
+
+/// H10, A14, X6, X7: the library's questions are bounded, frozen and stopped like every other, and each refusal is
+/// written down.
+#[tokio::test]
+async fn asking_from_the_library_is_bounded_frozen_and_stopped() {
+    let pace = Pace { breaker: 2, ..Pace::default() };
+    let consent = Consent::in_memory("billing").await.unwrap().at_pace(pace);
+    for to in ["pro", "scale"] {
+        let no = async |_| Answer::No { by: "ada".into(), reason: None };
+        assert_eq!(code(&consent.ask_with(&upgrade(to), no).await.unwrap_err()), "denied");
+    }
+    assert_eq!(code(&consent.mint(upgrade("max")).await.unwrap_err()), "rate_limited");
+    let never = async |_| panic!("nobody is asked");
+    assert_eq!(code(&consent.ask_with(&upgrade("max"), never).await.unwrap_err()), "rate_limited");
+
+    let other = || Operation::new("acme", "bob", "assistant", "upgrade_plan");
+    let minted = consent.mint(other()).await.unwrap();
+    let caller = consent.ledger().intent(minted.intent()).await.unwrap().unwrap();
+    consent.ledger().freeze(&caller.question().binding.caller, "odd", "eve").await.unwrap();
+    assert_eq!(code(&consent.mint(other()).await.unwrap_err()), "client_frozen");
+    assert_eq!(code(&consent.consume(minted.token(), &other()).await.unwrap_err()), "client_frozen");
+    consent.ledger().stop("wrong account", "eve").await.unwrap();
+    let third = Operation::new("acme", "cyd", "assistant", "upgrade_plan");
+    let stopped = consent.mint(third).await.unwrap_err();
+    assert_eq!(code(&stopped), "policy_denied");
+    assert!(stopped.to_string().contains("wrong account"), "{stopped}");
+
+    let rows = format!("{:?}", consent.ledger().audit_last(100).await.unwrap());
+    for (refused, times) in [("rate_limited", 2), ("client_frozen", 2), ("policy_denied", 1), ("denied", 2)] {
+        let row = format!("code\\\":\\\"{refused}\\\"");
+        assert_eq!(rows.matches(&row).count(), times, "{refused}: {rows}");
+    }
 }

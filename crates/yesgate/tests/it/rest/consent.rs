@@ -206,3 +206,63 @@ async fn a_request_of_an_application_that_is_not_understood_is_400() {
     insta::assert_snapshot!(said);
     play.finish(0);
 }
+
+/// The refusals that the audit trail has of an application, by their codes.
+fn refused_rows(play: &Play) -> Vec<String> {
+    let rows = play.stage.stage().audit();
+    let refused = rows.iter().filter(|row| row["entry"]["event"] == "refused");
+    refused.map(|row| row["entry"]["code"].as_str().unwrap().to_owned()).collect()
+}
+
+/// H10, A14: the bounds on asking hold for applications too: noes that teach, new questions a minute, open ones. Each
+/// is refused with its own words, and written down; nobody else is held up.
+#[tokio::test]
+async fn an_application_may_ask_no_more_often_than_an_agent() {
+    let asking = "[asking]\nbreaker = 2\nper_minute = 4\nopen = 1\n";
+    let (play, [app]) = Play::keyed(asking, [("ops", "billing")]);
+    let of = |user: &str, name: &str| json!({"operation": name, "principal": user});
+    let bound = async |body: Value| {
+        let refused = app.post("/api/consent/mint", body).await;
+        assert_refused(&refused, 429, "rate_limited");
+        refused.body["details"]["bound"].as_str().unwrap().to_owned()
+    };
+    mint(&app, of("ann", "upgrade")).await;
+    assert_eq!(bound(of("ann", "downgrade")).await, "open");
+    mint(&app, of("bob", "upgrade")).await;
+    for round in 0..3 {
+        mint(&app, and(of("bob", "upgrade"), "params", json!({ "round": round }))).await;
+    }
+    assert_eq!(bound(and(of("bob", "upgrade"), "params", json!({"round": 3}))).await, "per_minute");
+    for name in ["upgrade", "downgrade"] {
+        let (intent, _) = mint(&app, of("carol", name)).await;
+        play.stage.deny(&intent).ok();
+    }
+    assert_eq!(bound(of("carol", "cancel")).await, "denials");
+    mint(&app, of("dave", "cancel")).await;
+    assert_eq!(refused_rows(&play), ["rate_limited"; 3]);
+    play.finish(0);
+}
+
+/// H10, X6, X7: a caller that is frozen, and everybody once all is stopped, is told just that, by 403 and 402 and not by
+/// 503; neither a new question nor an earlier token helps, and each refusal is written down.
+#[tokio::test]
+async fn a_freeze_and_a_panic_hold_for_applications() {
+    let (play, [app]) = Play::keyed("", [("ops", "billing")]);
+    let (_, spend) = mint(&app, upgrade("scale")).await;
+    let yesgate = |words: &[&str]| drop(play.stage.stage().yesgate(words).ok());
+    yesgate(&["freeze", "local/carol/billing", "--reason", "it asks odd things"]);
+    for (path, body) in [("/api/consent/mint", upgrade("scale")), ("/api/consent/consume", spend.clone())] {
+        let refused = app.post(path, body).await;
+        assert_refused(&refused, 403, "client_frozen");
+        assert!(refused.text_of("message").contains("it asks odd things"), "{}", refused.text);
+    }
+    mint(&app, and(upgrade("scale"), "principal", "dave")).await;
+    yesgate(&["panic", "--reason", "wrong account"]);
+    let stopped = app.post("/api/consent/mint", and(upgrade("scale"), "principal", "dave")).await;
+    assert_refused(&stopped, 402, "policy_denied");
+    assert!(stopped.text_of("message").contains("wrong account"), "{}", stopped.text);
+    assert_eq!(refused_rows(&play), ["client_frozen", "client_frozen", "policy_denied"]);
+    yesgate(&["panic", "--lift"]);
+    mint(&app, and(upgrade("scale"), "principal", "dave")).await;
+    play.finish(0);
+}
