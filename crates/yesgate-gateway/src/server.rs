@@ -277,7 +277,8 @@ impl Ways for ServerWays {
     fn way<'a>(&'a self, caller: &'a Caller) -> Boxed<'a, Option<Arc<Upstream>>> {
         Box::pin(async move {
             let slots: Vec<Arc<Slot>> = self.0.links().values().cloned().collect();
-            let own = slots.iter().filter_map(|slot| slot.up()).find(|link| link.serves(caller));
+            let naming = self.0.gate.setting.naming;
+            let own = slots.iter().filter_map(|slot| slot.up()).find(|link| link.serves(caller, naming));
             let link = match own {
                 Some(link) => link,
                 None => self.0.link(&Arc::new(absent(caller))).await.ok()?,

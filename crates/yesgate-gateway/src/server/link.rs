@@ -11,6 +11,7 @@ use yesgate_core::caller::Caller;
 use super::aside::Aside;
 use super::{Health, Hello, is_past};
 use crate::era::Era;
+use crate::gate::Naming;
 use crate::hearing::LogLevel;
 use crate::raw::RawObject;
 use crate::talk::PartyKey;
@@ -62,9 +63,16 @@ impl Link {
         self.has("logging") && told.replace(level) != Some(level)
     }
 
-    /// Whether this caller's calls take this link.
-    pub(crate) fn serves(&self, caller: &Caller) -> bool {
-        self.aside.party.as_ref().is_none_or(|party| party.caller == *caller)
+    /// Whether this caller's calls take this link. A caller that nobody else named goes by its own name.
+    pub(crate) fn serves(&self, caller: &Caller, naming: Naming) -> bool {
+        self.aside.party.as_ref().is_none_or(|party| match (naming, &party.client) {
+            (Naming::BySelf, Some(client)) => {
+                caller.client == *client
+                    && caller.org == party.caller.org
+                    && caller.principal == party.caller.principal
+            }
+            (Naming::BySelf, None) | (Naming::ByKey, _) => party.caller == *caller,
+        })
     }
 }
 
