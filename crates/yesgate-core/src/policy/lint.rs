@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::Policy;
+use super::preview::Preview;
 use super::rule::{Rule, Then};
 use crate::id::ServerName;
 
@@ -45,6 +46,13 @@ pub enum LintKind {
     Uncounted {
         /// The budget that it looks at.
         budget: String,
+    },
+    /// The agent is shown what a human must type.
+    TypedIsShown {
+        /// Where that stands.
+        path: String,
+        /// The key that shows it.
+        shown_by: &'static str,
     },
     /// No rule counts in the budget or looks at it; it is the budget's name that stands for the rule's.
     UnusedBudget,
@@ -95,6 +103,11 @@ impl fmt::Display for Lint {
             LintKind::Uncounted { budget } => {
                 write!(f, "lets calls run by what was spent in `{budget}`, and counts them in no budget")
             }
+            LintKind::TypedIsShown { path, shown_by } => write!(
+                f,
+                "has a human type `{path}`, and its {shown_by} shows it to the agent; show something else, or have \
+                 something else typed"
+            ),
             LintKind::UnusedBudget => f.write_str("is used by no rule: it limits nothing"),
         }
     }
@@ -104,6 +117,9 @@ impl fmt::Display for Lint {
 pub(super) fn rules(rules: &[Rule]) -> Vec<Lint> {
     let mut lints = Vec::new();
     for (index, rule) in rules.iter().enumerate() {
+        if let Some((path, shown_by)) = typed_is_shown(rule) {
+            lints.push(Lint::new(rule, LintKind::TypedIsShown { path, shown_by }));
+        }
         let constant = rule.when.as_ref().and_then(|when| when.constant());
         if let Some(answer) = constant {
             lints.push(Lint::new(rule, LintKind::ConstantCondition { answer }));
@@ -121,6 +137,19 @@ pub(super) fn rules(rules: &[Rule]) -> Vec<Lint> {
         }
     }
     lints
+}
+
+/// M6: what a human must type, and what tells it to the agent. An argument is the agent's own word: it knows it anyway.
+fn typed_is_shown(rule: &Rule) -> Option<(String, &'static str)> {
+    let typed = rule.confirm.typed.as_ref().filter(|path| path.is_of_state())?;
+    let by_summary = rule.summary.as_ref().is_some_and(|summary| summary.shows(typed));
+    let by_preview = rule.confirm.preview.as_ref().is_some_and(|preview| match preview {
+        Preview::Text(text) => text.shows(typed),
+        Preview::Tool(read) => rule.lookup.as_ref() == Some(read),
+        Preview::Arguments(_) => false,
+    });
+    let shown_by = if by_summary { "summary" } else { by_preview.then_some("preview")? };
+    Some((typed.to_string(), shown_by))
 }
 
 /// Looks at what is spent and not counted, and at budgets that limit nothing.

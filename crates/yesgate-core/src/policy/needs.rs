@@ -4,7 +4,7 @@
 use super::Policy;
 use super::judge::Action;
 use super::profile::Profile;
-use super::rule::Rule;
+use super::rule::{Rule, Then};
 use crate::assurance::Assurance;
 use crate::class::{Class, Trust};
 use crate::definition::ToolDefinition;
@@ -72,10 +72,9 @@ impl Policy {
 
     /// What each part of the policy that asks wants as proof, by name.
     pub fn least_assurances(&self) -> Vec<(String, Assurance)> {
-        let rules = self
-            .rules
-            .iter()
-            .filter_map(|rule| rule.assurance.map(|least| (format!("rule {}", rule.name), least)));
+        let asks = |rule: &&Rule| rule.assurance.is_some() || rule.then == Some(Then::Ask);
+        let rules = self.rules.iter().filter(asks);
+        let rules = rules.map(|rule| (format!("rule {}", rule.name), self.least(Some(rule))));
         std::iter::once(("every dangerous call".to_owned(), self.defaults.least)).chain(rules).collect()
     }
 
@@ -85,19 +84,24 @@ impl Policy {
         several.map(|rule| (rule.name.as_str(), rule.quorum)).collect()
     }
 
+    /// What a yes to a call must prove at the least, wherever it is asked about.
+    fn least(&self, rule: Option<&Rule>) -> Assurance {
+        let usual = match rule.and_then(|rule| rule.confirm.kind) {
+            Some(ConfirmType::Type) => self.defaults.least_typed,
+            Some(ConfirmType::None | ConfirmType::Simple | ConfirmType::Preview) | None => {
+                self.defaults.least
+            }
+        };
+        let least = rule.and_then(|rule| rule.assurance).unwrap_or(usual);
+        least.max(rule.map_or(Assurance::Asserted, Rule::least_of_several))
+    }
+
     fn need(&self, action: Action, rule: Option<&Rule>) -> Needs {
         match action {
             Action::RunByClass | Action::RunByRule | Action::Reject => Needs::Nothing,
             Action::TwoKeys => Needs::CallKey,
             Action::Ask => {
-                let usual = match rule.and_then(|rule| rule.confirm.kind) {
-                    Some(ConfirmType::Type) => self.defaults.least_typed,
-                    Some(ConfirmType::None | ConfirmType::Simple | ConfirmType::Preview) | None => {
-                        self.defaults.least
-                    }
-                };
-                let least = rule.and_then(|rule| rule.assurance).unwrap_or(usual);
-                let least = least.max(rule.map_or(Assurance::Asserted, Rule::least_of_several));
+                let least = self.least(rule);
                 let named = rule.map(|rule| rule.channels.as_slice()).filter(|named| !named.is_empty());
                 let chat = named.unwrap_or_else(|| self.default_channels()).contains(&Channel::Chat);
                 if chat && least <= Assurance::Relayed { Needs::RelayedYes } else { Needs::Yes }

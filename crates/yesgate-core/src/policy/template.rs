@@ -80,6 +80,11 @@ impl Path {
         Ok(Self { root, keys })
     }
 
+    /// Whether the other one is the same place, or a place within it.
+    fn holds(&self, other: &Self) -> bool {
+        self.root == other.root && other.keys.starts_with(&self.keys)
+    }
+
     /// The value there, if the call has one.
     pub(super) fn find<'v>(&self, arguments: &'v Value) -> Option<&'v Value> {
         self.keys.iter().try_fold(arguments, |value, key| match value {
@@ -125,6 +130,17 @@ impl Template {
                 | Place::Tool
                 | Place::Server,
             ) => false,
+        })
+    }
+
+    /// Whether it shows the value that stands there, alone or within another.
+    pub(super) fn shows(&self, there: &Path) -> bool {
+        self.pieces.iter().any(|piece| match piece {
+            Piece::Place(Place::Argument(path) | Place::State(path)) => path.holds(there),
+            Piece::Words(_)
+            | Piece::Place(Place::Org | Place::Principal | Place::Client | Place::Tool | Place::Server) => {
+                false
+            }
         })
     }
 
