@@ -27,6 +27,7 @@ use crate::budget::Sums;
 use crate::digest::CallDigest;
 use crate::id::{BootId, IntentId};
 use crate::refusal::{Refusal, Why};
+use crate::render::Sanitized;
 use crate::token::ConfirmTokenHash;
 use crate::verdict::Question;
 
@@ -51,6 +52,9 @@ pub struct Intent {
     /// What had changed, where it was voided.
     #[serde(default)]
     voided_for: Option<Ground>,
+    /// What the preview said when it was made again, where that voided it.
+    #[serde(default)]
+    preview_now: Option<Vec<Sanitized>>,
     /// How often something else was typed than had to be.
     #[serde(default)]
     wrong_tries: u8,
@@ -96,6 +100,23 @@ pub struct Decision {
     /// When.
     pub at: Timestamp,
 }
+
+impl Decision {
+    /// What was said with it, as it may be repeated: words that only the agent brought are its claim, in quotes that
+    /// they cannot close (X2).
+    pub fn words(&self) -> Option<Sanitized> {
+        let said = self.reason.as_deref()?;
+        Some(match self.surface {
+            Surface::Agent => {
+                Sanitized::join(&[Sanitized::fixed(CLAIM), Sanitized::fixed(": "), Sanitized::quoted(said)])
+            }
+            Surface::Human | Surface::Rule => Sanitized::line(said),
+        })
+    }
+}
+
+/// What stands before words of a human that only the agent brought.
+pub const CLAIM: &str = "the agent says that the user said";
 
 /// Yes or no.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
@@ -187,6 +208,7 @@ impl Intent {
             result: None,
             handed_over: false,
             voided_for: None,
+            preview_now: None,
             wrong_tries: 0,
             sums: Sums::default(),
             yeses: Vec::new(),
@@ -432,8 +454,9 @@ impl Intent {
             State::Denied => match self.decision.as_ref().map(|decision| (decision.answer, &decision.reason))
             {
                 Some((Answer::Respond, text)) => Why::Responded { text: text.clone().unwrap_or_default() },
-                Some((Answer::Approve | Answer::Deny, reason)) => Why::Denied { reason: reason.clone() },
-                None => Why::Denied { reason: None },
+                Some((Answer::Approve | Answer::Deny, _)) | None => {
+                    Why::Denied { reason: self.decision.as_ref().and_then(Decision::words) }
+                }
             },
             State::Expired => Why::Expired,
             State::Cancelled => Why::Cancelled,
@@ -444,7 +467,7 @@ impl Intent {
                 Some(Ground::ToolChanged | Ground::Holds) | None => Why::ToolChanged,
             },
         };
-        self.refusal(why)
+        self.refusal(why).showing_preview(self.preview_now())
     }
 }
 
@@ -503,6 +526,11 @@ impl Intent {
     /// The yes or no, once there is one.
     pub const fn decision(&self) -> Option<&Decision> {
         self.decision.as_ref()
+    }
+
+    /// What the preview said when it was made again and had changed: the question is void since.
+    pub fn preview_now(&self) -> Option<&[Sanitized]> {
+        self.preview_now.as_deref()
     }
 
     /// Whether the agent's own call waits for the answer.

@@ -83,8 +83,8 @@ pub enum Why {
     },
     /// A human said no.
     Denied {
-        /// The human's words.
-        reason: Option<String>,
+        /// The human's words, or what the agent claims they are.
+        reason: Option<Sanitized>,
     },
     /// A human answered in words instead of running it.
     Responded {
@@ -204,6 +204,18 @@ impl Refusal {
     pub fn showing(mut self, what: &str, value: Value) -> Self {
         self.next.insert(what.into(), value);
         self
+    }
+
+    /// Adds what a preview says now, where it was made again.
+    #[must_use]
+    pub fn showing_preview(self, now: Option<&[Sanitized]>) -> Self {
+        match now {
+            Some(lines) => {
+                let lines = lines.iter().map(|line| Value::from(line.as_str())).collect();
+                self.showing("preview", lines)
+            }
+            None => self,
+        }
     }
 
     /// Adds the next steps that a rule declares.
@@ -501,7 +513,7 @@ impl Why {
                 details.insert("response".into(), Sanitized::line(text).to_string().into());
             }
             Self::Denied { reason: Some(reason) } => {
-                details.insert("reason".into(), Sanitized::line(reason).to_string().into());
+                details.insert("reason".into(), reason.as_str().into());
             }
             Self::TokenInvalid
             | Self::NoSuchIntent

@@ -49,6 +49,10 @@ pub struct Explanation {
     pub mode: Mode,
     /// What it would do, in one line.
     pub summary: Sanitized,
+    /// Why it is not simply run, in the operator's words.
+    pub reason: Option<Sanitized>,
+    /// Next steps that the rule declares.
+    pub next: serde_json::Map<String, serde_json::Value>,
 }
 
 /// What plan mode answers with.

@@ -12,7 +12,7 @@ use yesgate_core::intent::{Approver, Intent, Runner};
 use yesgate_core::refusal::Why;
 
 use crate::errand::Errand;
-use crate::gate::{Gate, forgotten, with_preview};
+use crate::gate::{Gate, forgotten};
 use crate::reply::Reply;
 
 impl Gate {
@@ -27,9 +27,8 @@ impl Gate {
     ) -> Reply {
         let caller = &errand.caller;
         let tool = intent.question().binding.tool.clone();
-        let (ground, preview) = match self.asked_now(&errand.way, intent.question()).await {
-            Ok(Ok(now_asked)) => (intent.question().ground_under(&now_asked), now_asked.preview),
-            Ok(Err(ground)) => (ground, None),
+        let (ground, preview) = match self.ground(&errand.way, intent.question()).await {
+            Ok(found) => found,
             Err(_) if errand.way.is_forgotten() => return forgotten(errand),
             Err(refusal) => return self.refused(caller, Some(&tool), &refusal).await,
         };
@@ -41,14 +40,12 @@ impl Gate {
         let claim = self
             .ledger
             .update(intent.id(), move |intent, now| {
-                intent.claim_for(&by, &Runner { boot: &boot, ground, awaited }, now)
+                let runner = Runner { boot: &boot, ground, awaited };
+                intent.claim_previewed(preview.as_deref(), |intent| intent.claim_for(&by, &runner, now))
             })
             .await;
         match claim {
-            Ok(Some(claim)) => {
-                let claim = with_preview(claim, preview.as_deref());
-                self.claimed(&tool, intent.id(), claim, request, errand).await
-            }
+            Ok(Some(claim)) => self.claimed(&tool, intent.id(), claim, request, errand).await,
             Ok(None) => self.refused(caller, Some(&tool), &Why::NoSuchIntent.into()).await,
             Err(error) => self.unavailable(caller, &tool, &error).await,
         }

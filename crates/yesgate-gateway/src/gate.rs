@@ -27,14 +27,14 @@ use yesgate_core::id::{BootId, ServerName};
 use yesgate_core::intent::Asker;
 use yesgate_core::permit::PermittedCall;
 use yesgate_core::policy::Policy;
-use yesgate_core::refusal::Why;
+use yesgate_core::refusal::{Refusal, Why};
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_core::verdict::Verdict;
 use yesgate_ledger::{Ledger, LedgerError};
 
 use self::asking::Held;
 use self::judging::{Reviewed, no_state, unreadable_list};
-pub(crate) use self::refusing::{forgotten, with_preview};
+pub(crate) use self::refusing::forgotten;
 use self::refusing::{gateable, unneeded};
 use crate::book::{ToolsObserver, Unreadable};
 use crate::era::{Era, client_name};
@@ -249,13 +249,21 @@ impl Gate {
                     mode: explanation.mode,
                     summary: explanation.summary,
                 };
-                self.refused(caller, Some(&definition.name), &why.into()).await
+                let refusal = Refusal::from(why).with_next(&explanation.next);
+                let refusal = match &explanation.reason {
+                    Some(reason) => refusal.because(reason.as_str()),
+                    None => refusal,
+                };
+                self.refused(caller, Some(&definition.name), &refusal).await
             }
             Verdict::Preview(plan) => match self.plan(&errand.way, *plan).await {
                 Ok(reply) => reply,
                 Err(refusal) => self.refused(caller, Some(&definition.name), &refusal).await,
             },
             Verdict::Unneeded(explanation) => unneeded(&explanation),
+            Verdict::Refuse(Refusal { why: Why::ModeRaise { wished, .. }, .. }) if self.policy().asks() => {
+                self.ask_to_raise(errand, &request, wished).await
+            }
             Verdict::Refuse(refusal) => self.refused(caller, Some(&definition.name), &refusal).await,
             Verdict::Ask(question) | Verdict::AskWithPreview(question, _) => match gateable(&request) {
                 Err(problem) => self.unreadable(caller, -32602, problem).await,

@@ -202,7 +202,7 @@ impl Gate {
 
     async fn reject_held(&self, caller: &Caller, intent: &Intent, reason: Option<String>) -> Reply {
         let tool = &intent.question().binding.tool;
-        let by = Approver::relayed("the user, relayed by the agent", None);
+        let by = Approver::relayed(Approver::RELAYED_NO, None);
         match self.ledger.update(intent.id(), move |intent, now| intent.deny(&by, reason, now)).await {
             Ok(Some(Ok(()))) => {
                 let mut payload = Map::new();
@@ -243,7 +243,12 @@ impl Gate {
             | State::Expired
             | State::Cancelled
             | State::Superseded
-            | State::Voided => set("message", intent.ending().why.message().into()),
+            | State::Voided => {
+                let mut ending = intent.ending().payload();
+                for key in ["message", "details"] {
+                    set(key, ending.remove(key).unwrap_or_default());
+                }
+            }
             State::Approved | State::Running => {
                 set("message", "A human said yes; the call is about to run or runs now.".into());
             }

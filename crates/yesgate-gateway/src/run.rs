@@ -302,13 +302,17 @@ impl Gate {
         for intent in open.iter().filter(|intent| self.serves(intent)) {
             // One whose server cannot be reached is looked at again when it is to run.
             let Some(way) = ways.way(&intent.question().binding.caller).await else { continue };
-            let ground = match self.ground(&way, intent.question()).await {
-                Ok(Ground::Holds) | Err(_) => continue,
-                Ok(ground @ (Ground::ToolChanged | Ground::PolicyStricter | Ground::PreviewChanged)) => {
-                    ground
+            let (ground, preview) = match self.ground(&way, intent.question()).await {
+                Ok((Ground::Holds, _)) | Err(_) => continue,
+                Ok(found @ (Ground::ToolChanged | Ground::PolicyStricter | Ground::PreviewChanged, _)) => {
+                    found
                 }
             };
-            match self.ledger.update(intent.id(), move |intent, now| intent.void(ground, now)).await {
+            let voided = self
+                .ledger
+                .update(intent.id(), move |intent, now| intent.void_previewed(ground, preview, now))
+                .await;
+            match voided {
                 Ok(Some(Ok(()))) => {
                     tracing::warn!(intent.id = %intent.id(), "a question is void: the policy became stricter");
                 }
@@ -335,8 +339,8 @@ impl Gate {
         };
         // A yes that cannot be used now stays, and dies with its clock.
         let Some(way) = ways.way(&question.binding.caller).await else { return };
-        let ground = match self.ground(&way, &question).await {
-            Ok(ground) => ground,
+        let (ground, preview) = match self.ground(&way, &question).await {
+            Ok(found) => found,
             Err(refusal) => {
                 // The yes stays unused and dies with its clock.
                 tracing::warn!(intent.id = %id, "an approved call does not run: {}", refusal.why.message());
@@ -350,7 +354,11 @@ impl Gate {
             .update(&id, move |intent, now| {
                 let runner = Runner { boot: &boot, ground, awaited: Awaited::No };
                 // Otherwise another process, or the agent's own call, was faster.
-                if intent.state() == State::Approved { intent.claim(&runner, now) } else { Claim::Wait }
+                if intent.state() == State::Approved {
+                    intent.claim_previewed(preview.as_deref(), |intent| intent.claim(&runner, now))
+                } else {
+                    Claim::Wait
+                }
             })
             .await;
         if let Ok(Some(Claim::Run(permitted))) = claim {

@@ -330,7 +330,7 @@ impl Intent {
         match self.question.ground_under(now_asked) {
             Ground::Holds => true,
             ground @ (Ground::ToolChanged | Ground::PolicyStricter | Ground::PreviewChanged) => {
-                self.void(ground, now).is_err()
+                self.void_previewed(ground, now_asked.preview.clone(), now).is_err()
             }
         }
     }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Approver, Awaited, Event, Intent, State, StoredResult, Surface};
+use super::{Answer, Approver, Awaited, Event, IllegalTransition, Intent, State, StoredResult, Surface};
 use crate::assurance::Assurance;
 use crate::audit::AuditEvent;
 use crate::call::ToolCall;
@@ -121,6 +121,43 @@ impl Intent {
         }
     }
 
+    /// Claims it in the given way, by somebody who has just made the preview again. M4: where that says something
+    /// else, the question is void, and what it says now is told and kept with it.
+    pub fn claim_previewed(
+        &mut self,
+        preview: Option<&[Sanitized]>,
+        claim: impl FnOnce(&mut Self) -> Claim,
+    ) -> Claim {
+        let was = self.state;
+        let claim = claim(self);
+        if was != State::Voided && self.voided_for == Some(Ground::PreviewChanged) {
+            self.preview_now = preview.map(<[Sanitized]>::to_vec);
+        }
+        match claim {
+            Claim::Refused(refusal) if refusal.why == PREVIEW_CHANGED => {
+                Claim::Refused(refusal.showing_preview(preview))
+            }
+            claim @ (Claim::Run(_) | Claim::Replay(_) | Claim::Wait | Claim::Refused(_)) => claim,
+        }
+    }
+
+    /// Voids it like [`Self::void`], and keeps what the preview says now where that is the reason.
+    ///
+    /// # Errors
+    /// When it is too late for that.
+    pub fn void_previewed(
+        &mut self,
+        ground: Ground,
+        preview: Option<Vec<Sanitized>>,
+        now: Timestamp,
+    ) -> Result<(), IllegalTransition> {
+        self.void(ground, now)?;
+        if ground == Ground::PreviewChanged {
+            self.preview_now = preview;
+        }
+        Ok(())
+    }
+
     /// Spends the yes: the one conditional step after which the call may leave, and the only
     /// place where a consent becomes a [`PermittedCall`].
     ///
@@ -204,13 +241,19 @@ impl Intent {
     }
 }
 
-impl From<super::IllegalTransition> for Refusal {
-    fn from(error: super::IllegalTransition) -> Self {
+/// How a preview that changed is told.
+const PREVIEW_CHANGED: Why = Why::TokenMismatch { field: "preview" };
+
+impl From<IllegalTransition> for Refusal {
+    fn from(error: IllegalTransition) -> Self {
         Why::AlreadyDecided { state: error.from.as_str() }.into()
     }
 }
 
 impl Approver {
+    /// Who says no where the agent brings it.
+    pub const RELAYED_NO: &str = "the user, relayed by the agent";
+
     /// Whoever answers on the agent's side, where the agent's own call waits for what comes of it.
     pub fn beside_the_agent(name: &str, assurance: Assurance, typed: Option<String>) -> Self {
         Self { name: name.into(), identity: None, surface: Surface::Agent, assurance, typed }

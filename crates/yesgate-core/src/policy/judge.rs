@@ -4,6 +4,8 @@ mod asking;
 mod counting;
 mod shadow;
 
+use serde_json::{Map, Value};
+
 pub(super) use self::asking::Asking;
 use super::condition::{ConditionError, Measures, Spending, Subject, World};
 use super::profile::Profile;
@@ -33,11 +35,19 @@ pub(super) struct Judged {
 #[derive(Debug)]
 pub(super) enum Ruling {
     Forward(Permit),
-    Explain(Sanitized),
-    Preview(Sanitized, Box<PreviewSource>),
-    Unneeded(Sanitized),
+    Explain(Words),
+    Preview(Words, Box<PreviewSource>),
+    Unneeded(Words),
     Ask(Box<Asking>),
     Refuse(Refusal),
+}
+
+/// What is said of a call that does not run.
+#[derive(Debug)]
+pub(super) struct Words {
+    pub(super) summary: Sanitized,
+    reason: Option<Sanitized>,
+    next: Map<String, Value>,
 }
 
 /// What is to be done with a call before its mode has been looked at.
@@ -220,7 +230,7 @@ impl Case<'_> {
             (Action::TwoKeys, Allowed::Yes) => self.two_keys(),
             (Action::RunByClass, Allowed::Yes) => self.run(Permit::Class(classified.class)),
             (Action::RunByRule, Allowed::Yes) => self.run(Permit::Rule(self.rule_name())),
-            (Action::Ask, Allowed::Yes) if self.is_unneeded() => Ruling::Unneeded(self.summary()),
+            (Action::Ask, Allowed::Yes) if self.is_unneeded() => Ruling::Unneeded(self.words()),
             (Action::Ask, Allowed::Yes) => self.ask(),
         }
     }
@@ -232,7 +242,8 @@ impl Case<'_> {
             (Class::ReadOnly, _, _) | (_, _, Action::Reject) => Ok(action),
             (Class::SafeWrite | Class::Dangerous, _, _) if mode <= self.in_force => Ok(action),
             (_, Mode::Execute, Action::RunByClass | Action::RunByRule | Action::Ask) => Ok(Action::Ask),
-            // Two keys are no question, and a preview runs nothing that a human could be asked about.
+            // Two keys are no question, and a preview runs nothing that a yes to the call could be about: the gate
+            // asks about the mode itself, where it asks anybody.
             (_, Mode::Execute, Action::TwoKeys) | (_, Mode::Ask | Mode::Plan, _) => Err(refused),
         }
     }
@@ -242,10 +253,10 @@ impl Case<'_> {
         let declared = self.found.and_then(|found| found.rule.confirm.preview.as_ref());
         match (mode, declared) {
             (Mode::Plan, Some(preview)) => match preview.source(self.call, &self.rule_name(), self.world) {
-                Some(source) => Ruling::Preview(self.summary(), Box::new(source)),
+                Some(source) => Ruling::Preview(self.words(), Box::new(source)),
                 None => self.refuse(no_preview()),
             },
-            (Mode::Plan, None) | (Mode::Ask | Mode::Execute, _) => Ruling::Explain(self.summary()),
+            (Mode::Plan, None) | (Mode::Ask | Mode::Execute, _) => Ruling::Explain(self.words()),
         }
     }
 
@@ -286,6 +297,16 @@ impl Case<'_> {
         }
     }
 
+    /// What it would do, and what the rule says of it.
+    fn words(&self) -> Words {
+        let rule = self.found.map(|found| found.rule);
+        Words {
+            summary: self.summary(),
+            reason: rule.and_then(|rule| rule.reason.as_deref()).map(Sanitized::line),
+            next: rule.map(|rule| rule.next.clone()).unwrap_or_default(),
+        }
+    }
+
     fn reason_to_reject(&self) -> String {
         let Some(found) = self.found else { return "no rule allows it".to_owned() };
         let reason = match &found.rule.reason {
@@ -315,20 +336,23 @@ fn no_answer(error: &ConditionError) -> String {
     format!("the rule's condition has no answer: {error}")
 }
 
+impl Words {
+    fn about(self, call: ToolCall, classified: Classified, mode: Mode) -> Explanation {
+        let Self { summary, reason, next } = self;
+        Explanation { call, classified, mode, summary, reason, next }
+    }
+}
+
 impl Judged {
     /// Takes the call that was judged. What is permitted or asked carries the mode it was judged in.
     pub(super) fn into_verdict(self, mut call: ToolCall) -> Verdict {
         call.binding.mode = self.mode;
         match self.ruling {
             Ruling::Forward(permit) => Verdict::Forward(PermittedCall::new(call, permit)),
-            Ruling::Explain(summary) => {
-                Verdict::Explain(Explanation { call, classified: self.classified, mode: self.mode, summary })
-            }
-            Ruling::Unneeded(summary) => {
-                Verdict::Unneeded(Explanation { call, classified: self.classified, mode: self.mode, summary })
-            }
-            Ruling::Preview(summary, source) => {
-                let explanation = Explanation { call, classified: self.classified, mode: self.mode, summary };
+            Ruling::Explain(words) => Verdict::Explain(words.about(call, self.classified, self.mode)),
+            Ruling::Unneeded(words) => Verdict::Unneeded(words.about(call, self.classified, self.mode)),
+            Ruling::Preview(words, source) => {
+                let explanation = words.about(call, self.classified, self.mode);
                 Verdict::Preview(Box::new(Plan { explanation, source: *source }))
             }
             Ruling::Refuse(refusal) => Verdict::Refuse(refusal),

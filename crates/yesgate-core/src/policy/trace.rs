@@ -230,9 +230,9 @@ impl Answer {
             Ruling::Forward(Permit::Preview(rule)) => {
                 Self::Runs { permit: format!("preview of rule {rule}") }
             }
-            Ruling::Explain(summary) => Self::Explained { summary: summary.clone() },
-            Ruling::Preview(summary, _) => Self::Previewed { summary: summary.clone() },
-            Ruling::Unneeded(summary) => Self::Unneeded { summary: summary.clone() },
+            Ruling::Explain(words) => Self::Explained { summary: words.summary.clone() },
+            Ruling::Preview(words, _) => Self::Previewed { summary: words.summary.clone() },
+            Ruling::Unneeded(words) => Self::Unneeded { summary: words.summary.clone() },
             Ruling::Refuse(refusal) => {
                 Self::Refused { code: refusal.why.code(), message: refusal.why.message() }
             }

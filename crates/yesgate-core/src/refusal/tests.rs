@@ -27,7 +27,7 @@ fn every_why() -> Vec<Why> {
         Why::ModeRaise { mode: Mode::Ask, wished: Mode::Execute },
         Why::PolicyDenied { reason: "nobody is banned".into() },
         Why::CapReached { reason: "above the limit".into() },
-        Why::Denied { reason: Some("use the staging account".into()) },
+        Why::Denied { reason: Some(Sanitized::line("use the staging account")) },
         Why::Denied { reason: None },
         Why::Expired,
         Why::Superseded,

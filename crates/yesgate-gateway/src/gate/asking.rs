@@ -17,7 +17,7 @@ use yesgate_core::verdict::{Channel, Question, Verdict};
 use super::judging::unreadable_list;
 use super::modes::SET_MODE;
 use super::remembered::Memory;
-use super::{Gate, forgotten, with_preview};
+use super::{Gate, forgotten};
 use crate::channel::elicitation::Elicited;
 use crate::channel::late::LeftOpen;
 use crate::errand::Errand;
@@ -207,14 +207,14 @@ impl Gate {
             .update_by_token(&token.hash(), move |intent, now| {
                 let ground = intent.question().ground_under(&question);
                 let runner = Runner { boot: &boot, ground, awaited: Awaited::Yes };
-                (intent.id().clone(), intent.claim_with_token(&question.binding, typed, &runner, now))
+                let claim = intent.claim_previewed(preview.as_deref(), |intent| {
+                    intent.claim_with_token(&question.binding, typed, &runner, now)
+                });
+                (intent.id().clone(), claim)
             })
             .await;
         match claimed {
-            Ok(Some((id, claim))) => {
-                let claim = with_preview(claim, preview.as_deref());
-                self.claimed(&tool, &id, claim, &request, errand).await
-            }
+            Ok(Some((id, claim))) => self.claimed(&tool, &id, claim, &request, errand).await,
             Ok(None) => self.refused(&caller, Some(&tool), &Why::TokenInvalid.into()).await,
             Err(error) => self.unavailable(&caller, &tool, &error).await,
         }

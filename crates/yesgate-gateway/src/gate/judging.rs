@@ -22,6 +22,7 @@ use yesgate_core::permit::Permit;
 use yesgate_core::policy::{Belief, ClientWays, Facts, HostWay, Known, Needs, Pins};
 use yesgate_core::refusal::{Refusal, Why};
 use yesgate_core::regime::Regimes;
+use yesgate_core::render::Sanitized;
 use yesgate_core::verdict::{Channel, Question, Verdict};
 use yesgate_ledger::{LedgerError, Sighted};
 
@@ -264,14 +265,18 @@ impl Gate {
     }
 
     /// Whether a stored question would still be asked as it was, by the tool and the state as they
-    /// are right now.
+    /// are right now; and what its preview says now.
     ///
     /// # Errors
     /// When that cannot be found out.
-    pub(crate) async fn ground(&self, way: &Upstream, question: &Question) -> Result<Ground, Refusal> {
+    pub(crate) async fn ground(
+        &self,
+        way: &Upstream,
+        question: &Question,
+    ) -> Result<(Ground, Option<Vec<Sanitized>>), Refusal> {
         Ok(match self.asked_now(way, question).await? {
-            Ok(now_asked) => question.ground_under(&now_asked),
-            Err(ground) => ground,
+            Ok(now_asked) => (question.ground_under(&now_asked), now_asked.preview),
+            Err(ground) => (ground, None),
         })
     }
 

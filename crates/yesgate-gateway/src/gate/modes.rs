@@ -32,9 +32,24 @@ pub(crate) const SET_MODE: &str = "yesgate/set_mode";
 impl Gate {
     /// Answers the tool with which a caller sets its own mode.
     pub(crate) async fn ask_to_set_mode(self: &Arc<Self>, errand: &Errand, request: &CallRequest) -> Reply {
-        let caller = &errand.caller;
         let arguments = request.arguments.value();
         let mode = arguments.get("mode").and_then(Value::as_str).and_then(|mode| mode.parse().ok());
+        self.put_mode(errand, request, mode).await
+    }
+
+    /// M6: a call that raises its own mode without running is answered with the question about the mode: the one that
+    /// `yesgate_set_mode` puts. A yes to it sets the mode and does nothing else; the call is then made again.
+    pub(super) async fn ask_to_raise(
+        self: &Arc<Self>,
+        errand: &Errand,
+        request: &CallRequest,
+        wished: Mode,
+    ) -> Reply {
+        self.put_mode(errand, request, Some(wished)).await
+    }
+
+    async fn put_mode(self: &Arc<Self>, errand: &Errand, request: &CallRequest, mode: Option<Mode>) -> Reply {
+        let caller = &errand.caller;
         let definition = ToolDefinition::parse(&json!({"name": OwnTool::SetMode.name()})).ok();
         let call = match (mode, &definition) {
             (Some(mode), Some(definition)) => self.call_to_set(caller, definition, mode),

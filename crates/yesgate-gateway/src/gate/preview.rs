@@ -19,8 +19,10 @@ impl Gate {
     pub(super) async fn previewed(&self, way: &Upstream, verdict: Verdict) -> Result<Verdict, Refusal> {
         match verdict {
             Verdict::AskWithPreview(question, source) => {
-                let shown = self.preview(way, &question.binding, source).await?;
-                Ok(Verdict::Ask(Box::new(question.previewed(lines(&shown)?))))
+                let shown = self.preview(way, &question.binding, source).await;
+                let lines = shown.and_then(|shown| lines(&shown));
+                let lines = lines.map_err(|refusal| refusal.with_next(&question.next))?;
+                Ok(Verdict::Ask(Box::new(question.previewed(lines))))
             }
             verdict @ (Verdict::Forward(_)
             | Verdict::Explain(_)
@@ -34,14 +36,15 @@ impl Gate {
     /// What plan mode answers: what the call would do, and how to have it done.
     pub(super) async fn plan(&self, way: &Upstream, plan: Plan) -> Result<Reply, Refusal> {
         let Plan { explanation, source } = plan;
-        let preview = self.preview(way, &explanation.call.binding, source).await?;
+        let preview = self.preview(way, &explanation.call.binding, source).await;
+        let preview = preview.map_err(|refusal| refusal.with_next(&explanation.next))?;
         let summary = explanation.summary.as_str();
         let mode = explanation.mode;
         let message = format!(
             "In {mode} mode this is a preview of: {summary}. Nothing ran. To run it, switch with `yesgate_set_mode` \
              to `execute` (a human is asked), and make the same call again."
         );
-        let payload = json!({
+        let mut payload = object(json!({
             "ok": false,
             "status": "preview",
             "mode": mode.as_str(),
@@ -50,8 +53,14 @@ impl Gate {
             "preview": preview,
             "execute_hint": {"tool": "yesgate_set_mode", "arguments": {"mode": "execute"}},
             "message": message,
-        });
-        Ok(Own::Told(object(payload)).into())
+        }));
+        if let Some(reason) = &explanation.reason {
+            payload.insert("reason".into(), reason.as_str().into());
+        }
+        if !explanation.next.is_empty() {
+            payload.insert("details".into(), explanation.next.into());
+        }
+        Ok(Own::Told(payload).into())
     }
 
     async fn preview(&self, way: &Upstream, call: &Binding, source: PreviewSource) -> Result<Value, Refusal> {

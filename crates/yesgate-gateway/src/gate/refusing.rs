@@ -1,13 +1,11 @@
 //! Saying no: on the wire, in the ledger and in the numbers.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::call::CallRequest;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::ToolName;
-use yesgate_core::intent::Claim;
 use yesgate_core::refusal::{Refusal, Why};
-use yesgate_core::render::Sanitized;
 use yesgate_core::verdict::Explanation;
 use yesgate_ledger::LedgerError;
 
@@ -78,19 +76,6 @@ pub(crate) fn forgotten(errand: &Errand) -> Reply {
     let words = "The server has forgotten the session. Nothing ran, and no yes is spent. Try again.";
     Reply::error(-32603, words, Some(json!({"outcome": "not_sent", "retryable": true})))
 }
-
-/// M4: whoever is told that the preview changed sees what it says now.
-pub(crate) fn with_preview(claim: Claim, now: Option<&[Sanitized]>) -> Claim {
-    match (claim, now) {
-        (Claim::Refused(refusal), Some(lines)) if refusal.why == PREVIEW_CHANGED => {
-            let lines = lines.iter().map(|line| Value::from(line.as_str())).collect();
-            Claim::Refused(refusal.showing("preview", lines))
-        }
-        (claim @ (Claim::Run(_) | Claim::Replay(_) | Claim::Wait | Claim::Refused(_)), _) => claim,
-    }
-}
-
-const PREVIEW_CHANGED: Why = Why::TokenMismatch { field: "preview" };
 
 /// H9: the call would change nothing, so it is answered at once.
 pub(super) fn unneeded(explanation: &Explanation) -> Reply {

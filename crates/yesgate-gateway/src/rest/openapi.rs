@@ -307,7 +307,7 @@ fn schemas() -> Value {
                 "summary": text(),
                 "match_code": text(),
                 "message": text(),
-                "reason": {"type": "string", "description": "Why a human said no, in their words."},
+                "reason": {"type": "string", "description": "Why a human said no; a claim where only the agent brought the words."},
                 "outcome": {"enum": ["ok", "tool_error", "not_sent"]},
                 "result": {"description": "What the call itself would have been answered with."},
                 "assurance": {"type": "string", "description": "How well a human was proven."},

@@ -15,7 +15,7 @@ use yesgate_core::refusal::{Refusal, Why};
 use yesgate_core::render::Sanitized;
 use yesgate_ledger::Ledger;
 
-use super::questions::{Found, describe, find, print};
+use super::questions::{Found, describe, find, print, print_preview_now};
 use super::{edit, grants};
 use crate::cli::{ApproveArgs, DenyArgs, ResolveArgs, RespondArgs};
 use crate::output::{self, Done, Hinted};
@@ -138,7 +138,12 @@ async fn tell_the_end(ledger: &Ledger, id: &IntentId, as_json: bool) -> anyhow::
         | State::Expired
         | State::Cancelled
         | State::Superseded
-        | State::Voided => return Ok(output::refusal(&ended.ending())),
+        | State::Voided => {
+            if !as_json {
+                print_preview_now(&ended);
+            }
+            return Ok(output::refusal(&ended.ending()));
+        }
     }
     Ok(Done::Ok)
 }

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use yesgate_core::audit::AuditEntry;
+use yesgate_core::intent::Approver;
 use yesgate_core::render::Sanitized;
 use yesgate_ledger::AuditRow;
 
@@ -66,13 +67,30 @@ pub(super) async fn list(settings: &Settings, last: u32, as_json: bool) -> anyho
 /// The members of an event in one line, without its name.
 fn details(event: &serde_json::Value) -> String {
     let Some(members) = event.as_object() else { return String::new() };
+    let by = members.get("by").and_then(|by| by.as_str());
     let words: Vec<String> = members
         .iter()
         .filter(|(key, value)| key.as_str() != "event" && !value.is_null())
         .map(|(key, value)| match value.as_str() {
-            Some(text) => format!("{key}={}", Sanitized::line(text)),
+            // Words in quotes, which they cannot close: none of them can pose as another member.
+            Some(text) if text.contains(is_no_part_of_a_name) => {
+                format!("{}={}", label(key, by), Sanitized::quoted(text))
+            }
+            Some(text) => format!("{}={}", label(key, by), Sanitized::line(text)),
             None => format!("{key}={}", Sanitized::line(&value.to_string())),
         })
         .collect();
     words.join(" ")
+}
+
+/// X2: words that only the agent brought are its claim.
+fn label<'a>(key: &'a str, by: Option<&str>) -> &'a str {
+    match (key, by) {
+        ("reason", Some(Approver::RELAYED_NO)) => "agent_claims",
+        (key, _) => key,
+    }
+}
+
+fn is_no_part_of_a_name(c: char) -> bool {
+    !(c.is_ascii_alphanumeric() || "_-./:@".contains(c))
 }

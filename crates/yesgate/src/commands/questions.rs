@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use yesgate_core::intent::{DoneKind, Intent, State};
+use yesgate_core::intent::{CLAIM, Decision, DoneKind, Intent, State, Surface};
 use yesgate_core::redact::redact;
-use yesgate_core::render::{Sanitized, render_value};
+use yesgate_core::render::{Sanitized, fence, render_value};
 use yesgate_core::verdict::{Quorum, Spend};
 use yesgate_ledger::{Filter, Ledger};
 
@@ -173,8 +173,13 @@ pub(super) fn print(intent: &Intent) {
             "decided",
             &format_args!("by {} at level `{}`", Sanitized::line(&decision.by), decision.assurance),
         );
-        if let Some(reason) = &decision.reason {
-            row("reason", &Sanitized::line(reason));
+        match (&decision.reason, decision.surface) {
+            // X2: what only the agent says a human said stands apart from what we know.
+            (Some(claimed), Surface::Agent) => {
+                fence(CLAIM, claimed).iter().for_each(|line| output::line(format_args!("  {line}")));
+            }
+            (Some(reason), Surface::Human | Surface::Rule) => row("reason", &Sanitized::line(reason)),
+            (None, _) => {}
         }
     }
     if let Some(preview) = &question.preview {
@@ -182,6 +187,7 @@ pub(super) fn print(intent: &Intent) {
         output::line("Preview, to which the yes is bound:");
         preview.iter().for_each(|line| output::line(format_args!("  {line}")));
     }
+    print_preview_now(intent);
     output::line("");
     output::line(format_args!(
         "Arguments ({} bytes), exactly as they will run:",
@@ -190,6 +196,15 @@ pub(super) fn print(intent: &Intent) {
     match render_value(&binding.arguments.to_value()) {
         Ok(lines) => lines.iter().for_each(|line| output::line(format_args!("  {line}"))),
         Err(error) => output::line(format_args!("  {error}")),
+    }
+}
+
+/// Shows what the preview says by now, where it changed and so nothing ran (M4).
+pub(super) fn print_preview_now(intent: &Intent) {
+    if let Some(preview) = intent.preview_now() {
+        output::line("");
+        output::line("The preview says something else now, so nothing ran:");
+        preview.iter().for_each(|line| output::line(format_args!("  {line}")));
     }
 }
 
@@ -203,6 +218,15 @@ fn costs(spend: &Spend) -> Sanitized {
         words.push_str(&format!(" to {recipient}"));
     }
     Sanitized::line(&words)
+}
+
+/// A decision for programs: words that only the agent brought are its claim there too.
+fn as_told(decision: &Decision) -> Decision {
+    let reason = match decision.surface {
+        Surface::Agent => decision.words().map(|claim| claim.to_string()),
+        Surface::Human | Surface::Rule => decision.reason.clone(),
+    };
+    Decision { reason, ..decision.clone() }
 }
 
 /// A question for programs. Secrets in the arguments are redacted; the digest is over all of them.
@@ -236,7 +260,9 @@ pub(super) fn describe(intent: &Intent, now: Timestamp) -> Value {
         "opened_at": intent.opened_at(),
         "decide_by": intent.decide_by(),
         "seconds_left": intent.decide_by().duration_since(now).as_secs().max(0),
-        "decision": intent.decision(),
+        "decision": intent.decision().map(as_told),
+        "preview": question.preview,
+        "preview_now": intent.preview_now(),
         "outcome": intent.state().done().map(DoneKind::as_str),
     })
 }

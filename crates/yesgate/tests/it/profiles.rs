@@ -9,6 +9,7 @@ mod modes;
 mod spend;
 mod tasks;
 mod times;
+mod told;
 mod two_key;
 mod web;
 

@@ -28,7 +28,7 @@ tool = "mock/delete_note"
 confirm = "type"
 lookup = { tool = "mock/read_note", args = { id = "args.id" } }
 type = "state.text"
-preview = { tool = "mock/read_note", args = { id = "args.id" } }
+preview = { text = "Note {{args.id}} and all that is written in it would be gone" }
 summary = "Delete {{args.id}} for ever"
 "#;
 
@@ -118,9 +118,6 @@ fn a_call_may_lower_its_mode_and_a_human_is_asked_to_raise_it() {
         let raised = player.call("delete_note", json!({"id": "a", "__mode": "execute"}));
         assert_eq!(structured(&raised)["reason"], "it raises the mode from ask to execute");
         assert_eq!(structured(&raised)["status"], "confirmation_required");
-        let planned = player.call("delete_note", json!({"id": "a", "__mode": "plan"}));
-        assert_eq!(refusal(&planned), "mode_forbids");
-        assert_eq!(structured(&planned)["details"]["wished"], "plan");
         let read = player.call("read_note", json!({"id": "a", "__mode": "execute"}));
         assert_eq!(text(&read), "the first note");
         let lowered = player.call("delete_note", json!({"id": "a", "__mode": "ask"}));
@@ -434,7 +431,11 @@ fn discard_means_the_published_thing_in_each_mode() {
         assert_eq!(refusal(&player.call("delete_note", note.clone())), "mode_forbids");
         player.call_answering("yesgate_set_mode", json!({"mode": "plan"}), Human::Accepts);
         let planned = player.call("delete_note", note.clone());
-        assert_eq!(structured(&planned)["preview"], json!({"text": "the first note"}));
+        assert_eq!(
+            structured(&planned)["preview"],
+            r#"Note "a" and all that is written in it would be gone"#
+        );
+        assert!(!player.heard_by_agent().contains("the first note"), "what must be typed is not told");
         player.call_answering("yesgate_set_mode", json!({"mode": "execute"}), Human::Accepts);
         let told = player.call_answering("delete_note", note, Human::typing("the first note"));
         assert_eq!(structured(&told.answer)["deleted"], "a");

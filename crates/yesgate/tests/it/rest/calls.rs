@@ -113,8 +113,16 @@ async fn what_the_policy_does_not_allow_is_402() {
 
     let play = Play::with("mode = \"ask\"\n", &[]);
     assert_refused(&play.host().call("notes", "delete_note", json!({"id": "a"})).await, 402, "mode_forbids");
-    let raised = json!({"id": "a", "__mode": "plan"});
-    assert_refused(&play.host().call("notes", "delete_note", raised).await, 402, "mode_forbids");
+    // M6: a wish for plan mode is a question about the mode, and a yes to it sets the mode.
+    let raised = play.host().call("notes", "delete_note", json!({"id": "a", "__mode": "plan"})).await;
+    assert_eq!((raised.status, &raised.body["reason"]), (202, &json!("it raises the mode from ask to plan")));
+    let token = raised.text_of("confirm_token");
+    let yes = json!({"id": "a", "__mode": "plan", "confirm_token": token});
+    let set = play.host().call("notes", "delete_note", yes).await;
+    assert_eq!((set.status, &set.body["mode"]), (200, &json!("plan")), "{}", set.text);
+    let planned = play.host().call("notes", "delete_note", json!({"id": "a"})).await;
+    assert_refused(&planned, 402, "mode_forbids");
+    assert_eq!(planned.body["details"]["mode"], "plan");
     play.finish(0);
 }
 

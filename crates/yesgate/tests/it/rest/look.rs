@@ -3,7 +3,7 @@
 use serde_json::json;
 use yesgate_testkit::{ServeStage, eventually, structured};
 
-use super::{Play, assert_refused};
+use super::{Play, and, assert_refused};
 
 const AWAY: &str = "[times]\nhold = \"1s\"\nwait = \"0s\"\n[[rules]]\ntool = \"notes/delete_note\"\nthen = \"ask\"\nchannel = \"out_of_band\"\n";
 
@@ -143,5 +143,38 @@ async fn the_page_decides_nothing_and_tells_nothing() {
     assert_eq!(open(none).await.text, page.text.replace(&intent, none));
     assert_eq!(open("%3Cb%3E").await.status, 404);
     assert_eq!(play.stage.shown(&intent)["state"], "pending");
+    play.finish(0);
+}
+
+/// M4: a preview that changed under a yes at the command line is told to whoever looks the question up.
+#[tokio::test]
+async fn polling_tells_what_a_changed_preview_says_now() {
+    let config = "[times]\nhold = \"1s\"\nwait = \"0s\"\n[[rules]]\ntool = \"notes/delete_note\"\nconfirm = \"preview\"\n\
+         preview = { tool = \"notes/read_note\", args = { id = \"args.id\" } }\nchannel = \"out_of_band\"\n";
+    let play = Play::with(config, &[]);
+    let host = play.host();
+    let intent = host.call("notes", "delete_note", json!({"id": "a"})).await.text_of("intent_id");
+    let write = json!({"id": "a", "text": "another text"});
+    let held = host.call("notes", "write_note", write.clone()).await;
+    let wrote = and(write, "confirm_token", held.text_of("confirm_token"));
+    assert_eq!(host.call("notes", "write_note", wrote).await.status, 200);
+    assert_eq!(play.stage.approve(&intent).code(), 3);
+    let looked = host.get(&format!("/api/intents/{intent}")).await;
+    assert_eq!((looked.status, &looked.body["status"]), (200, &json!("voided")), "{}", looked.text);
+    assert_eq!(looked.body["details"]["changed"], "preview");
+    assert_eq!(looked.body["details"]["preview"], json!(["another text"]));
+    play.finish(1);
+}
+
+/// X2: what only the agent says that its user said is told as its claim.
+#[tokio::test]
+async fn polling_tells_the_agents_words_as_its_claim() {
+    let play = Play::new();
+    let host = play.host();
+    let intent = host.call("notes", "delete_note", json!({"id": "a"})).await.text_of("intent_id");
+    let no = json!({"intent_id": intent, "reason": "too dear"});
+    assert_eq!(host.call("notes", "yesgate_reject", no).await.status, 200);
+    let looked = host.get(&format!("/api/intents/{intent}")).await;
+    assert_eq!(looked.body["reason"], r#"the agent says that the user said: "too dear""#, "{}", looked.text);
     play.finish(0);
 }
