@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use http::HeaderMap;
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 use yesgate_core::call::CallRequest;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::IntentId;
@@ -38,6 +39,8 @@ pub struct Errand {
     pub(crate) party: Option<(Arc<Party>, Option<LogLevel>)>,
     /// Whom the gate itself can ask through the client; `None`: nobody.
     pub person: Option<Person>,
+    /// When the client began to wait.
+    pub(crate) since: Instant,
     /// The task that it has become or may become, which goes on without the client's request.
     pub(crate) job: Option<Arc<Job>>,
 }
@@ -57,7 +60,17 @@ impl Errand {
     /// An errand of a host that speaks as its server does.
     pub fn of_host(caller: Caller, way: Arc<Upstream>, cancel: Cancel) -> Self {
         let (hearing, begun) = (Hearing::deaf(), Begun::default());
-        Self { caller, way, hearing, cancel, begun, party: None, person: None, job: None }
+        let since = Instant::now();
+        Self { caller, way, hearing, cancel, begun, party: None, person: None, since, job: None }
+    }
+
+    /// From when on a client counts how long it waits: one in a session from its call on, a modern one anew each
+    /// time that it comes back.
+    pub(crate) fn waits_since(&self) -> Instant {
+        match self.person.as_ref().map(|person| person.party.era) {
+            Some(Era::Modern) => Instant::now(),
+            Some(Era::Legacy) | None => self.since,
+        }
     }
 
     /// Whether somebody takes the outcome as soon as it is there. A task's is kept until it is fetched.

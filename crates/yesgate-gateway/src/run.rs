@@ -129,7 +129,7 @@ impl Gate {
     /// The same; `None`: it is still open. Nobody is kept waiting by a task.
     pub(crate) async fn wait_once(&self, id: &IntentId, errand: &Errand) -> Option<Reply> {
         let mut changes = self.ledger.changes();
-        let deadline = errand.job.is_none().then(|| Instant::now() + self.hold());
+        let deadline = errand.job.is_none().then(|| errand.waits_since() + self.hold());
         loop {
             let intent = match self.present(id).await {
                 Ok(Some(intent)) => intent,

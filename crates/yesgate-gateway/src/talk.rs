@@ -17,6 +17,7 @@ use yesgate_core::id::ClientId;
 use crate::era::Era;
 use crate::front::inputs::Abilities;
 use crate::front::revision::Revision;
+use crate::gate::Naming;
 use crate::raw::{RawObject, raw};
 
 /// A notification on its way to a client, with ids and tokens as that client knows them.
@@ -169,6 +170,14 @@ pub struct Party {
 }
 
 impl Party {
+    /// The caller that it is. One that nobody else named goes by its own name.
+    pub(crate) fn known_as(&self, naming: Naming) -> Caller {
+        match (naming, &self.client) {
+            (Naming::BySelf, Some(client)) => Caller { client: client.clone(), ..self.caller.clone() },
+            (Naming::BySelf, None) | (Naming::ByKey, _) => self.caller.clone(),
+        }
+    }
+
     /// Whether its human can be asked in this way, as far as it declared in words of its revision.
     pub fn can_elicit(&self, mode: Elicitation) -> bool {
         // Most say nothing of it, which a look tells; one with an escape may spell its keys in another way.

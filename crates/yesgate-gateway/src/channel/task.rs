@@ -12,7 +12,6 @@ use http::HeaderMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
-use yesgate_core::caller::Caller;
 use yesgate_core::id::IntentId;
 use yesgate_core::intent::{DoneKind, Intent, State};
 use yesgate_core::policy::{Belief, HostWay};
@@ -24,7 +23,7 @@ use crate::era::Era;
 use crate::errand::{Errand, Person};
 use crate::front::message::Malformed;
 use crate::gate::asking::{Held, to_its_end};
-use crate::gate::{Gate, Naming};
+use crate::gate::Gate;
 use crate::hearing::Hearing;
 use crate::job::{Begun, EXTENSION, Job};
 use crate::raw::{RawObject, bytes, raw};
@@ -125,9 +124,10 @@ impl Gate {
     /// Answers a request about a task; `None`: it is none of this caller's here.
     pub(crate) async fn task(&self, request: TaskRequest<'_>) -> Option<Reply> {
         let id = TaskRequest::id(request.params)?;
+        let caller = request.party.known_as(self.setting.naming);
         let intent = match self.present(&id).await {
             // Naming a task proves nothing: it must be this caller's own.
-            Ok(Some(intent)) if self.is_of(&intent, request.party) && self.serves(&intent) => intent,
+            Ok(Some(intent)) if intent.question().binding.caller == caller && self.serves(&intent) => intent,
             Ok(Some(_) | None) => return None,
             Err(error) => return Some(Reply::error(-32603, error.public_reason(), None)),
         };
@@ -149,14 +149,6 @@ impl Gate {
             }
             _ => return None,
         })
-    }
-
-    fn is_of(&self, intent: &Intent, party: &Party) -> bool {
-        let caller = match (self.setting.naming, &party.client) {
-            (Naming::BySelf, Some(client)) => Caller { client: client.clone(), ..party.caller.clone() },
-            (Naming::BySelf, None) | (Naming::ByKey, _) => party.caller.clone(),
-        };
-        intent.question().binding.caller == caller
     }
 
     fn task_answered(&self, id: &IntentId, responses: Option<&RawValue>) -> Reply {

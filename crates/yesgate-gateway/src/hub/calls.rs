@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::HeaderMap;
+use tokio::time::Instant;
 use yesgate_core::id::IntentId;
 use yesgate_core::intent::ResultKind;
 
@@ -99,6 +100,7 @@ impl Hub {
                 talk: Arc::clone(&ask.talk),
                 base: ask.base.clone(),
             }),
+            since: Instant::now(),
             job: None,
         };
         let pass = Pass::Params { params, mirrored: mirrored(ask) };

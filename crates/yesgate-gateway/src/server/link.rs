@@ -63,16 +63,9 @@ impl Link {
         self.has("logging") && told.replace(level) != Some(level)
     }
 
-    /// Whether this caller's calls take this link. A caller that nobody else named goes by its own name.
+    /// Whether this caller's calls take this link.
     pub(crate) fn serves(&self, caller: &Caller, naming: Naming) -> bool {
-        self.aside.party.as_ref().is_none_or(|party| match (naming, &party.client) {
-            (Naming::BySelf, Some(client)) => {
-                caller.client == *client
-                    && caller.org == party.caller.org
-                    && caller.principal == party.caller.principal
-            }
-            (Naming::BySelf, None) | (Naming::ByKey, _) => party.caller == *caller,
-        })
+        self.aside.party.as_ref().is_none_or(|party| party.known_as(naming) == *caller)
     }
 }
 
