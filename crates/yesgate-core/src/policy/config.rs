@@ -107,6 +107,7 @@ fn parse_settings(top: &Section<'_>) -> Result<Policy, ConfigError> {
     let mut defaults = Defaults::of(profile);
     if let Some(mode) = top.entry("mode") {
         defaults.mode = mode.word(&Mode::ALL.map(|mode| (mode.as_str(), mode)))?;
+        refuse_lower_mode(profile, defaults.mode, &mode)?;
     }
     if let Some(times) = top.entry("times") {
         parse_times(&times.section(&TIME_KEYS)?, &mut defaults)?;
@@ -230,6 +231,20 @@ fn parse_times(section: &Section<'_>, defaults: &mut Defaults) -> Result<(), Con
         }
     }
     Ok(())
+}
+
+/// K4: the gate of two keys looks at nothing but the two keys, and nobody is asked who could raise a mode.
+fn refuse_lower_mode(profile: Option<Profile>, mode: Mode, entry: &Entry<'_>) -> Result<(), ConfigError> {
+    if profile != Some(Profile::TwoKey) || mode == Mode::Execute {
+        return Ok(());
+    }
+    Err(entry
+        .error(format!(
+            "the profile `two-key` has no `{mode}` mode: nobody is asked there who could raise the mode"
+        ))
+        .with_hint(
+            "leave `mode` out, since without both keys every call is a preview; or choose the profile `modes`",
+        ))
 }
 
 /// K4: the gate of two keys looks at nothing but the two keys; a rule may only reject.

@@ -64,6 +64,15 @@ fn two_keys_have_no_exceptions() {
     }
 }
 
+/// K4, M1: under two keys nobody is asked who could raise a mode, so there is none to begin below.
+#[test]
+fn two_keys_have_no_lower_mode() {
+    insta::assert_snapshot!(complaint("profile = \"two-key\"\nmode = \"ask\"\n"), @r"
+    Error: yesgate.toml:2:8: the profile `two-key` has no `ask` mode: nobody is asked there who could raise the mode
+    Hint: leave `mode` out, since without both keys every call is a preview; or choose the profile `modes`
+    ");
+}
+
 /// X8: an example that its rule does not decide as it says is an error of the configuration, not a surprise later.
 #[test]
 fn an_example_that_does_not_hold_is_an_error() {

@@ -124,6 +124,16 @@ fn a_rule_can_only_reject() {
     assert!(Config::parse("profile = \"handshake\"\ncover = \"not_idempotent\"").is_err());
 }
 
+/// K4: there is no mode below the keys: nobody is asked there who could raise it.
+#[test]
+fn a_lower_mode_is_refused_at_load() {
+    for mode in ["ask", "plan"] {
+        let error = Config::parse(&format!("{TWO_KEY}mode = \"{mode}\"")).unwrap_err();
+        assert!(error.message().contains(&format!("has no `{mode}` mode")), "{error}");
+    }
+    assert!(Config::parse("profile = \"two-key\"\nmode = \"execute\"").is_ok());
+}
+
 /// K1: nobody reads the call, so its size is no reason to refuse it; the summary stays short.
 #[test]
 fn a_large_call_fires_too_and_its_summary_stays_short() {
