@@ -3,15 +3,18 @@
 //!
 //! The texts describe, they do not shout; each says that nothing ran, or that this is unknown.
 
+mod words;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::assurance::Assurance;
-use crate::budget::{Exceeded, Over};
+use crate::budget::Exceeded;
 use crate::class::Class;
 use crate::id::{IntentId, ToolName};
 use crate::mode::Mode;
 use crate::pace::Bound;
+use crate::policy::OwnNames;
 use crate::render::Sanitized;
 
 /// A call that does not run, and why.
@@ -23,6 +26,8 @@ pub struct Refusal {
     pub intent: Option<IntentId>,
     /// Next steps that the rule declares, and what else is known.
     pub next: Map<String, Value>,
+    /// What the gateway's tools are called where it is heard; `None`: as everywhere.
+    pub(crate) names: Option<Box<OwnNames>>,
 }
 
 /// The vocabulary of refusals.
@@ -180,7 +185,7 @@ pub enum WireForm {
 
 impl From<Why> for Refusal {
     fn from(why: Why) -> Self {
-        Self { why, intent: None, next: Map::new() }
+        Self { why, intent: None, next: Map::new(), names: None }
     }
 }
 
@@ -218,6 +223,21 @@ impl Refusal {
         }
     }
 
+    /// Names the gateway's tools as the caller knows them (I3). Whoever did that before knew better.
+    #[must_use]
+    pub fn naming(mut self, names: OwnNames) -> Self {
+        self.names.get_or_insert_with(|| Box::new(names));
+        self
+    }
+
+    /// What happened, and the one next step.
+    pub fn message(&self) -> String {
+        match &self.names {
+            Some(names) => self.why.message_naming(names),
+            None => self.why.message(),
+        }
+    }
+
     /// Adds the next steps that a rule declares.
     #[must_use]
     pub fn with_next(mut self, next: &Map<String, Value>) -> Self {
@@ -229,7 +249,7 @@ impl Refusal {
     pub fn payload(&self) -> Map<String, Value> {
         let mut payload = Map::new();
         payload.insert("error".into(), self.why.code().into());
-        payload.insert("message".into(), self.why.message().into());
+        payload.insert("message".into(), self.message().into());
         let mut details = self.next.clone();
         self.why.add_details(&mut details);
         payload.insert("details".into(), details.into());
@@ -278,11 +298,17 @@ impl Why {
 
     /// What happened, that nothing ran (or that this is unknown), and the one next step.
     pub fn message(&self) -> String {
+        self.message_naming(&OwnNames::default())
+    }
+
+    /// The same where the gateway's tools may have other names.
+    fn message_naming(&self, names: &OwnNames) -> String {
+        let OwnNames { reject, status, .. } = names;
         match self {
-            Self::TokenInvalid => "The confirm token does not exist or was already used. Nothing ran. \
-                 Call the tool again without a token to ask again; the result of a call that already ran \
-                 is read with yesgate_status."
-                .into(),
+            Self::TokenInvalid => format!(
+                "The confirm token does not exist or was already used. Nothing ran. Call the tool again without \
+                 a token to ask again; the result of a call that already ran is read with {status}."
+            ),
             Self::NoSuchIntent => {
                 "There is no such question for this caller. Nothing ran. Call the tool itself \
                  to ask."
@@ -312,15 +338,16 @@ impl Why {
             Self::DryRunPreview { tool, .. } => {
                 format!("`{tool}` did not run; this is a preview of what it would have been called with.")
             }
-            Self::ModeForbids { tool, class, mode, summary } => format!(
-                "In {mode} mode `{tool}` ({class}) does not run. It would do this: {summary}. Nothing ran. To \
-                 run it, switch with `yesgate_set_mode` to `execute` (a human is asked), or to `plan` to see a \
-                 preview where there is one."
-            ),
-            Self::ModeRaise { mode, wished } => format!(
-                "This caller is in {mode} mode and asked for {wished} mode. Nothing ran. Raise the \
-                 mode with `yesgate_set_mode` (a human is asked), or call without `__mode` to stay in {mode} mode."
-            ),
+            Self::ModeForbids { tool, class, mode, summary } => {
+                let next = words::to_run(names);
+                format!(
+                    "In {mode} mode `{tool}` ({class}) does not run. It would do this: {summary}. Nothing ran. {next}"
+                )
+            }
+            Self::ModeRaise { mode, wished } => {
+                let next = words::to_raise(names, *mode);
+                format!("This caller is in {mode} mode and asked for {wished} mode. Nothing ran. {next}")
+            }
             Self::PolicyDenied { reason } | Self::CapReached { reason } => {
                 format!("The operator's policy does not allow this call: {reason}. Nothing ran.")
             }
@@ -351,11 +378,10 @@ impl Why {
             Self::AlreadyDecided { state } => {
                 format!("The question was decided before: it is {state}. This answer changed nothing.")
             }
-            Self::ExecutionInProgress => {
-                "A human said yes, and the call is about to run or runs now. Read its \
-                 result with yesgate_status; do not call again."
-                    .into()
-            }
+            Self::ExecutionInProgress => format!(
+                "A human said yes, and the call is about to run or runs now. Read its result with {status}; do \
+                 not call again."
+            ),
             Self::ExecutionUnknown => "The call was sent and its answer was lost: it may or may not have \
                  run. It is never sent again by itself. Check its effect; a human then settles it with \
                  `yesgate resolve`."
@@ -393,23 +419,22 @@ impl Why {
                 .into(),
             Self::QuorumPending { have, need } => format!(
                 "This call needs the yes of {need} different people, not counting whoever it is made for; {have} have \
-                 said yes. Nothing ran, and the question stays open. Wait; read how it stands with yesgate_status."
+                 said yes. Nothing ran, and the question stays open. Wait; read how it stands with {status}."
             ),
             Self::RateLimited { bound: Bound::Denials, until } => format!(
                 "Humans have said no to several calls of this client, so it asks nothing more{}. Nothing ran. Stop, \
                  and ask the user what they want.",
-                until_when(*until)
+                words::until_when(*until)
             ),
             Self::RateLimited { bound: Bound::PerMinute, until } => format!(
                 "This client has asked too many questions in a minute, so it asks nothing more{}. Nothing ran. Stop, \
                  and ask the user what they want.",
-                until_when(*until)
+                words::until_when(*until)
             ),
-            Self::RateLimited { bound: Bound::Open, .. } => {
-                "Too many questions of this client wait for an answer. \
-                 Nothing ran. Wait until a human has answered them, or take some back with yesgate_reject."
-                    .into()
-            }
+            Self::RateLimited { bound: Bound::Open, .. } => format!(
+                "Too many questions of this client wait for an answer. Nothing ran. Wait until a human has \
+                 answered them, or take some back with {reject}."
+            ),
             Self::ClientFrozen { reason } => format!(
                 "A human has frozen this client: {reason}. Nothing ran, and nothing will until they thaw it with \
                  `yesgate thaw`. Stop, and tell the user."
@@ -418,7 +443,7 @@ impl Why {
                 "A human has stopped everything: {reason}. Nothing ran, and nothing will until they lift it with \
                  `yesgate panic --lift`. Stop, and tell the user."
             ),
-            Self::BudgetExceeded(exceeded) => exceeded_message(exceeded),
+            Self::BudgetExceeded(exceeded) => words::exceeded(exceeded),
             Self::ConsentUnavailable { reason } => {
                 format!("Consent cannot be asked or recorded now: {reason}. Nothing ran. Try again later.")
             }
@@ -550,20 +575,6 @@ impl Why {
             payload.insert("recovery_hint".into(), json!(RECOVERY_HINT));
         }
     }
-}
-
-/// How much is left, that nothing ran, and what helps.
-fn exceeded_message(exceeded: &Exceeded) -> String {
-    let next = match (exceeded.over, exceeded.frees_at) {
-        (Over::Ask, _) => "Call the tool again: a human will be asked.".to_owned(),
-        (Over::Reject, Some(at)) => format!("The first of what was spent is free again at {at:.0}."),
-        (Over::Reject, None) => "Waiting does not help; a smaller amount does.".to_owned(),
-    };
-    format!("This call costs {}, and {}. Nothing ran. {next}", exceeded.amount, exceeded.left_of())
-}
-
-fn until_when(until: Option<Timestamp>) -> String {
-    until.map(|until| format!(" until {until:.0}")).unwrap_or_default()
 }
 
 /// K1: the exact words, with the AND that keeps an agent from trying one key alone for ever.

@@ -249,7 +249,8 @@ impl Gate {
                     mode: explanation.mode,
                     summary: explanation.summary,
                 };
-                let refusal = Refusal::from(why).with_next(&explanation.next);
+                let names = self.names_in(explanation.mode, caller);
+                let refusal = Refusal::from(why).with_next(&explanation.next).naming(names);
                 let refusal = match &explanation.reason {
                     Some(reason) => refusal.because(reason.as_str()),
                     None => refusal,

@@ -153,6 +153,14 @@ impl Gate {
         self.policy().own_names(&self.server.name)
     }
 
+    /// What the gateway's tools are called for a caller whose call was judged in this mode. A call that lowered
+    /// its own mode has nothing to set.
+    pub(crate) fn names_in(&self, mode: Mode, caller: &Caller) -> OwnNames {
+        let names = self.own_names();
+        let is_set = mode >= self.mode_in_force(caller);
+        OwnNames { set_mode: names.set_mode.filter(|_| is_set), ..names }
+    }
+
     pub(crate) async fn own_tool(
         self: &Arc<Self>,
         tool: OwnTool,

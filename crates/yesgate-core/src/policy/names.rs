@@ -16,6 +16,8 @@ pub struct OwnNames {
     pub reject: String,
     /// Looks a held call up.
     pub status: String,
+    /// Sets the caller's mode; `None`: that is not what the caller needs.
+    pub set_mode: Option<String>,
 }
 
 impl Default for OwnNames {
@@ -24,6 +26,7 @@ impl Default for OwnNames {
             approve: "yesgate_approve".into(),
             reject: "yesgate_reject".into(),
             status: "yesgate_status".into(),
+            set_mode: Some("yesgate_set_mode".into()),
         }
     }
 }
@@ -36,7 +39,9 @@ impl Policy {
 
     /// What the completing tools are called at a server.
     pub fn own_names(&self, server: &ServerName) -> OwnNames {
-        self.chosen_names(server).cloned().unwrap_or_default()
+        let chosen = self.chosen_names(server).cloned().unwrap_or_default();
+        // Where nobody is asked there is no tool to raise a mode with.
+        OwnNames { set_mode: chosen.set_mode.filter(|_| self.asks()), ..chosen }
     }
 }
 
@@ -69,6 +74,8 @@ pub(super) fn parse_all(entry: &Entry<'_>) -> Result<BTreeMap<ServerName, OwnNam
             approve: name("approve", usual.approve)?,
             reject: name("reject", usual.reject)?,
             status: name("status", usual.status)?,
+            // Modes are the gateway's own matter, and of no server.
+            set_mode: usual.set_mode,
         };
         if names.approve == names.reject || names.approve == names.status || names.reject == names.status {
             return Err(table.error("two of these tools have the same name"));

@@ -96,3 +96,24 @@ fn no_two_endings_share_their_words() {
     messages.dedup();
     assert_eq!(messages.len(), total);
 }
+
+/// I3: no text sends an agent to a tool by a name that it does not have here.
+#[test]
+fn every_text_names_the_tools_by_their_chosen_names() {
+    use crate::policy::OwnNames;
+
+    let names = OwnNames {
+        approve: "approve_payment".into(),
+        reject: "reject_payment".into(),
+        status: "payment_status".into(),
+        set_mode: None,
+    };
+    let mut named = 0;
+    for why in every_why() {
+        let refusal = Refusal::from(why).naming(names.clone()).naming(OwnNames::default());
+        let payload = Value::Object(refusal.payload()).to_string();
+        assert!(!payload.contains("yesgate_"), "{payload}");
+        named += usize::from(payload.contains("payment"));
+    }
+    assert_eq!(named, 4, "the token that was used, the run, the quorum and the open questions");
+}

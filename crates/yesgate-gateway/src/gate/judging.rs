@@ -146,7 +146,7 @@ impl Gate {
     }
 
     /// The mode that a caller is in, as far as that was read.
-    pub(super) fn mode_in_force(&self, caller: &Caller) -> Mode {
+    pub(crate) fn mode_in_force(&self, caller: &Caller) -> Mode {
         let (_, regimes) = self.known();
         regimes.of(caller).mode.unwrap_or_else(|| self.policy().mode())
     }

@@ -40,18 +40,29 @@ impl Gate {
         let preview = preview.map_err(|refusal| refusal.with_next(&explanation.next))?;
         let summary = explanation.summary.as_str();
         let mode = explanation.mode;
-        let message = format!(
-            "In {mode} mode this is a preview of: {summary}. Nothing ran. To run it, switch with `yesgate_set_mode` \
-             to `execute` (a human is asked), and make the same call again."
-        );
+        let call = &explanation.call.binding;
+        let (next, hint) = match self.names_in(mode, &call.caller).set_mode {
+            Some(set_mode) => (
+                format!(
+                    "switch with `{set_mode}` to `execute` (a human is asked), and make the same call again"
+                ),
+                json!({"tool": set_mode, "arguments": {"mode": "execute"}}),
+            ),
+            None => (
+                "make the same call without `__mode`".to_owned(),
+                json!({"tool": call.tool.as_str(), "arguments": call.arguments.to_value()}),
+            ),
+        };
+        let message =
+            format!("In {mode} mode this is a preview of: {summary}. Nothing ran. To run it, {next}.");
         let mut payload = object(json!({
             "ok": false,
             "status": "preview",
             "mode": mode.as_str(),
-            "tool": explanation.call.binding.tool.as_str(),
+            "tool": call.tool.as_str(),
             "summary": summary,
             "preview": preview,
-            "execute_hint": {"tool": "yesgate_set_mode", "arguments": {"mode": "execute"}},
+            "execute_hint": hint,
             "message": message,
         }));
         if let Some(reason) = &explanation.reason {

@@ -17,7 +17,7 @@ use crate::reply::{Own, Reply};
 impl Gate {
     /// A refusal as this policy puts it on the wire.
     pub(crate) fn refusal(&self, refusal: &Refusal) -> Reply {
-        Reply::refuse(refusal, self.policy().wire_form(&refusal.why))
+        Reply::refuse(&refusal.clone().naming(self.own_names()), self.policy().wire_form(&refusal.why))
     }
 
     /// Refuses a call, on the wire and in the ledger.
