@@ -17,12 +17,23 @@ pub struct ToolDefinition {
     pub description: Option<String>,
     /// The schema of its arguments.
     pub input_schema: Option<Value>,
+    /// What is said beforehand about its results.
+    pub output: Output,
     /// What the server says of its risk.
     pub annotations: Annotations,
     /// A word in its name that speaks against a claim to only read.
     pub contradiction: Option<&'static str>,
     /// What the definition is known by.
     pub digest: DefinitionDigest,
+}
+
+/// What a tool promises of its results.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Output {
+    /// Nothing.
+    Open,
+    /// They fit its `outputSchema`; some clients throw away what does not.
+    Promised,
 }
 
 /// The four hints, absent where the server is silent.
@@ -68,6 +79,10 @@ impl ToolDefinition {
             name,
             description: fields.get("description").and_then(Value::as_str).map(str::to_owned),
             input_schema: fields.get("inputSchema").cloned(),
+            output: match fields.get("outputSchema") {
+                Some(Value::Null) | None => Output::Open,
+                Some(_) => Output::Promised,
+            },
             annotations: Annotations {
                 read_only: hint("readOnlyHint"),
                 destructive: hint("destructiveHint"),

@@ -5,6 +5,7 @@
 
 pub(crate) mod asking;
 mod edited;
+mod fitting;
 mod judging;
 pub(crate) mod modes;
 mod preview;
@@ -186,7 +187,9 @@ impl Gate {
         }
         // The front that a call came by puts what we say into words; a host of `wrap` has none.
         let era = errand.party.is_none().then(|| Era::of_meta(request.meta.transport()));
+        let tool = request.name.clone();
         let reply = self.answer(errand, request, incoming).await;
+        let reply = self.fitted(reply, &tool, &errand.way);
         match era {
             Some(era) => reply.in_era(era),
             None => reply,

@@ -1,94 +1,91 @@
-//! How a gated tool is offered to the agent: it must be able to say that a human agreed.
+//! How a tool is put before the agent: it can send what the gateway needs, and what the gateway answers is no
+//! surprise.
 //!
 //! What is not gated is not touched; of a gated tool only the two schemas are.
 
+mod widening;
+
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use yesgate_core::policy::{Answers, Offer, OwnArgument};
 
 use crate::raw::{RawObject, elements, raw};
 
-/// What the agent must be able to add to a call of a tool.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Offer {
-    /// Nothing: the tool is not gated, or its yes comes from elsewhere.
-    Plain,
-    /// Held answers, but nothing to bring back: the yes comes from elsewhere.
-    HeldOnly,
-    /// `confirm_token`, and held answers.
-    ConfirmToken,
-    /// `__confirm`, but only where the schema forbids what it does not name (K3).
-    CallKey,
-}
-
 /// The definition of a tool with what its offer needs; `None` where nothing needs to change.
-pub(crate) fn offer(tool: &RawValue, offer: Offer) -> Option<Box<RawValue>> {
+pub(crate) fn offer(tool: &RawValue, offer: &Offer) -> Option<Box<RawValue>> {
+    if *offer == Offer::default() {
+        return None;
+    }
     let mut fields = RawObject::parse(tool)?;
-    let changed = match offer {
-        Offer::Plain => return None,
-        Offer::HeldOnly => widen_output(&mut fields),
-        Offer::ConfirmToken => {
-            let input = add_property(&mut fields, "confirm_token", &confirm_token_schema());
-            widen_output(&mut fields) || input
+    let mut changed = false;
+    if let Some(mut input) = fields.get("inputSchema").and_then(RawObject::parse) {
+        let strict = forbids_extras(&input);
+        for argument in &offer.arguments {
+            let is_shown = match argument {
+                OwnArgument::Token => true,
+                // K3: absent from the tool's description, but where no client could send it otherwise.
+                OwnArgument::Typed | OwnArgument::Key | OwnArgument::Mode | OwnArgument::Channel => strict,
+            };
+            changed |= is_shown && add_property(&mut input, argument.as_str(), &schema(*argument));
         }
-        Offer::CallKey => {
-            forbids_extras(&fields) && add_property(&mut fields, "__confirm", &json!({"type": "boolean"}))
+        if changed {
+            fields.set("inputSchema", input.to_raw());
         }
-    };
+    }
+    if offer.answers == Answers::OursToo
+        && let Some(widened) = fields.get("outputSchema").and_then(widening::widened)
+    {
+        fields.set("outputSchema", widened);
+        changed = true;
+    }
     changed.then(|| fields.to_raw())
 }
 
-fn confirm_token_schema() -> Value {
-    json!({
-        "type": "string",
-        "description": "Leave out on the first call. This tool answers with a summary and a confirm_token \
-            and does not run; show the summary to the user, and only if they agree repeat the call with \
-            the same arguments and that token.",
-    })
+fn schema(argument: OwnArgument) -> Value {
+    match argument {
+        OwnArgument::Token => json!({
+            "type": "string",
+            "description": "Leave out on the first call. This tool answers with a summary and a confirm_token \
+                and does not run; show the summary to the user, and only if they agree repeat the call with \
+                the same arguments and that token.",
+        }),
+        OwnArgument::Typed => json!({
+            "type": "string",
+            "description": "Leave out on the first call. What the user typed when they were asked to; never fill \
+                it in yourself.",
+        }),
+        OwnArgument::Key => json!({"type": "boolean"}),
+        OwnArgument::Mode => json!({
+            "enum": ["ask", "plan", "execute"],
+            "description": "How far this one call may go. Leave out to go as far as your mode allows.",
+        }),
+        OwnArgument::Channel => json!({
+            "enum": ["chat", "web"],
+            "description": "Where the user is asked, if this call has to be asked about. Leave out unless they \
+                chose: chat is this conversation, web is away from it.",
+        }),
+    }
 }
 
 /// Adds an optional property to the schema of the arguments.
-fn add_property(fields: &mut RawObject, name: &str, schema: &Value) -> bool {
-    let Some(mut input) = fields.get("inputSchema").and_then(RawObject::parse) else { return false };
+fn add_property(input: &mut RawObject, name: &str, schema: &Value) -> bool {
     let mut properties = input.get("properties").and_then(RawObject::parse).unwrap_or_default();
     if properties.get(name).is_some() {
         return false;
     }
     properties.set(name, raw(schema.to_string()));
     input.set("properties", properties.to_raw());
-    fields.set("inputSchema", input.to_raw());
     true
 }
 
-fn forbids_extras(fields: &RawObject) -> bool {
-    fields
-        .get("inputSchema")
-        .and_then(RawObject::parse)
-        .and_then(|schema| schema.get("additionalProperties").map(|extras| extras.get() == "false"))
-        .unwrap_or(false)
+/// Whether a schema has something against properties that it does not name.
+fn forbids_extras(input: &RawObject) -> bool {
+    let minds = |key| input.get(key).is_some_and(|extras| extras.get() != "true" && !is_empty_object(extras));
+    minds("additionalProperties") || minds("unevaluatedProperties")
 }
 
-/// Lets the tool's result also be a held answer, or strict clients would throw it away.
-///
-/// What `$ref` may point at stays at the root; the rest becomes one of two alternatives.
-fn widen_output(fields: &mut RawObject) -> bool {
-    let Some(mut original) = fields.get("outputSchema").and_then(RawObject::parse) else { return false };
-    let mut widened = RawObject::default();
-    for key in ["$schema", "$id", "$defs", "definitions"] {
-        if let Some(value) = original.remove(key) {
-            widened.set(key, value);
-        }
-    }
-    if original.get("type").is_some_and(|kind| kind.get() == r#""object""#) {
-        widened.set("type", raw(r#""object""#.into()));
-    }
-    let held = json!({
-        "type": "object",
-        "properties": {"confirm_required": {"const": true}},
-        "required": ["confirm_required"],
-    });
-    widened.set("anyOf", raw(format!("[{},{held}]", original.to_raw().get())));
-    fields.set("outputSchema", widened.to_raw());
-    true
+fn is_empty_object(value: &RawValue) -> bool {
+    RawObject::parse(value).is_some_and(|object| object.is_empty())
 }
 
 /// A page of a tool list, rewritten where an offer needs it. `None`: nothing needs to change.
@@ -102,7 +99,7 @@ pub(crate) fn rewrite_list(
     let mut changed = false;
     for tool in &mut tools {
         let needed = offer_of(tool);
-        if let Some(offered) = offer(tool, needed) {
+        if let Some(offered) = offer(tool, &needed) {
             *tool = offered;
             changed = true;
         }

@@ -50,6 +50,8 @@ pub enum Own {
     },
     /// The server has no such tool.
     NoSuchTool,
+    /// One of the others, where the tool's schema has no room for its structure: clients of MCP get its text.
+    InWords(Box<Self>),
 }
 
 /// The JSON-RPC code of a refused consent (H6).
@@ -83,7 +85,7 @@ impl Reply {
     /// A held answer with the addresses where it can be decided and looked up; any other as it is.
     pub fn linked(mut self, base: Option<&Base>) -> Self {
         if let (Self::Own(own), Some(base)) = (&mut self, base)
-            && let Own::Held(payload) = &mut **own
+            && let Some(payload) = own.held()
         {
             base.link(payload);
         }
@@ -132,35 +134,75 @@ impl From<Own> for Reply {
 }
 
 impl Own {
+    /// The same without structured content, where it would have some.
+    pub(crate) fn in_words(self) -> Self {
+        match self {
+            own @ (Self::Held(_) | Self::Told(_) | Self::Refused(_, WireForm::ToolError)) => {
+                Self::InWords(Box::new(own))
+            }
+            own @ (Self::Task(_)
+            | Self::Refused(_, WireForm::ConsentError)
+            | Self::Unreadable { .. }
+            | Self::NoSuchTool
+            | Self::InWords(_)) => own,
+        }
+    }
+
+    /// The payload of a held answer, where it is one.
+    fn held(&mut self) -> Option<&mut Map<String, Value>> {
+        match self {
+            Self::Held(payload) => Some(payload),
+            Self::InWords(own) => own.held(),
+            Self::Task(_)
+            | Self::Told(_)
+            | Self::Refused(_, _)
+            | Self::Unreadable { .. }
+            | Self::NoSuchTool => None,
+        }
+    }
+
     /// What a client of MCP gets: a result or an error, never `Own`.
     fn in_era(self, era: Era) -> Reply {
+        self.shaped(Shape::Structured, era)
+    }
+
+    fn shaped(self, shape: Shape, era: Era) -> Reply {
         match self {
-            Self::Held(payload) | Self::Told(payload) => tool_result(payload, IsError::No, era),
+            Self::Held(payload) | Self::Told(payload) => tool_result(payload, IsError::No, shape, era),
             Self::Task(task) => Reply::Result(Value::Object(task).to_string().into()),
             Self::Refused(refusal, form) => match form {
                 WireForm::ConsentError => {
                     let payload = Value::Object(refusal.payload());
-                    Reply::error(CONSENT_ERROR, &refusal.why.message(), Some(payload))
+                    Reply::error(CONSENT_ERROR, &refusal.message(), Some(payload))
                 }
-                WireForm::ToolError => tool_result(refusal.payload(), IsError::Yes, era),
+                WireForm::ToolError => tool_result(refusal.payload(), IsError::Yes, shape, era),
             },
+            Self::InWords(own) => own.shaped(Shape::Words, era),
             Self::Unreadable { code, words } => Reply::error(code, &refused(&words), None),
             Self::NoSuchTool => Reply::error(-32602, &refused(NO_SUCH_TOOL), None),
         }
     }
 }
 
-/// A tool result of our own: the payload as text and as structure.
-fn tool_result(payload: Map<String, Value>, is_error: IsError, era: Era) -> Reply {
+/// A tool result of our own: the payload as text and, where there is room for it, as structure.
+fn tool_result(payload: Map<String, Value>, is_error: IsError, shape: Shape, era: Era) -> Reply {
     let payload = Value::Object(payload);
-    let mut result = json!({
-        "content": [{"type": "text", "text": payload.to_string()}],
-        "structuredContent": payload,
-    });
-    if let (IsError::Yes, Some(result)) = (is_error, result.as_object_mut()) {
-        result.insert("isError".into(), true.into());
+    let mut result = Map::new();
+    result.insert("content".into(), json!([{"type": "text", "text": payload.to_string()}]));
+    match (shape, is_error) {
+        (Shape::Structured, IsError::No) => {
+            result.insert("structuredContent".into(), payload);
+        }
+        (Shape::Structured, IsError::Yes) => {
+            result.insert("structuredContent".into(), payload);
+            result.insert("isError".into(), true.into());
+        }
+        // Only an error may come without the structure that its tool promises.
+        (Shape::Words, IsError::Yes | IsError::No) => {
+            result.insert("isError".into(), true.into());
+        }
     }
-    let json = Bytes::from(result.to_string());
+    let json = Bytes::from(Value::Object(result).to_string());
     Reply::Result(match era {
         Era::Modern => bridge::complete("tools/call", &json),
         Era::Legacy => json,
@@ -174,6 +216,15 @@ pub(crate) fn refused(problem: &str) -> String {
 
 /// What is wrong with a call of a tool that nobody has.
 pub(crate) const NO_SUCH_TOOL: &str = "the server has no such tool";
+
+/// How much of a payload a tool result has room for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Shape {
+    /// Text and structure.
+    Structured,
+    /// Text.
+    Words,
+}
 
 /// Whether a tool result is an error.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

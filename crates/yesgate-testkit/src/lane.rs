@@ -2,7 +2,8 @@
 //! `yesgate serve` over HTTP, in either era of the protocol.
 //!
 //! Behind each stands the same mock server on stdio under the name `mock`, with the same configuration and the same
-//! log. A [`Player`] is one client; everything it does blocks and has a deadline, whatever the lane.
+//! log. A [`Player`] is one client; everything it does blocks and has a deadline, whatever the lane. It is strict:
+//! an answer that does not fit the output schema that its tool is offered with is a panic when the client leaves.
 //!
 //! ```no_run
 //! use serde_json::json;
@@ -20,6 +21,7 @@
 mod client;
 mod human;
 mod player;
+mod promise;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

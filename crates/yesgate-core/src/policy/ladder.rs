@@ -43,10 +43,7 @@ impl Case<'_> {
 
     /// Where a human may be asked, the preferred place first.
     fn channels(&self) -> &[Channel] {
-        match self.found.map(|found| found.rule.channels.as_slice()) {
-            Some(named) if !named.is_empty() => named,
-            Some(_) | None => self.policy.default_channels(),
-        }
+        self.policy.channels_of(self.found.map(|found| found.rule))
     }
 
     /// Whether a yes could come this way, and would do.

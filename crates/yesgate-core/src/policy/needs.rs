@@ -1,13 +1,10 @@
-//! What a tool's call will need, as far as that can be said before there is one: how the tool is
-//! offered, and what the operator should know.
+//! What calls will need, as far as that can be said before there is one.
 
 use super::Policy;
 use super::judge::Action;
 use super::profile::Profile;
 use super::rule::{Rule, Then};
 use crate::assurance::Assurance;
-use crate::class::{Class, Trust};
-use crate::definition::ToolDefinition;
 use crate::id::ServerName;
 use crate::mode::Mode;
 use crate::verdict::{Channel, ConfirmType, Quorum};
@@ -26,28 +23,6 @@ pub enum Needs {
 }
 
 impl Policy {
-    /// The most that a call of this tool may need in execute mode.
-    pub fn needs(
-        &self,
-        server: &ServerName,
-        definition: &ToolDefinition,
-        trust: Trust,
-        class: Class,
-    ) -> Needs {
-        let mut most = Needs::Nothing;
-        for rule in self.rules.iter().filter(|rule| rule.tool.matches(server, &definition.name)) {
-            let action = self.action(Some(rule.then), definition, trust, rule.class.unwrap_or(class));
-            most = most.max(self.need(action, Some(rule)));
-            for over in self.over_budget(rule) {
-                most = most.max(self.need(over, Some(rule)));
-            }
-            if rule.is_unconditional() {
-                return most;
-            }
-        }
-        most.max(self.need(self.action(None, definition, trust, class), None))
-    }
-
     /// Whether this policy ever puts a question to a human.
     pub fn asks(&self) -> bool {
         self.profile != Some(Profile::TwoKey)
@@ -85,7 +60,7 @@ impl Policy {
     }
 
     /// What a yes to a call must prove at the least, wherever it is asked about.
-    fn least(&self, rule: Option<&Rule>) -> Assurance {
+    pub(super) fn least(&self, rule: Option<&Rule>) -> Assurance {
         let usual = match rule.and_then(|rule| rule.confirm.kind) {
             Some(ConfirmType::Type) => self.defaults.least_typed,
             Some(ConfirmType::None | ConfirmType::Simple | ConfirmType::Preview) | None => {
@@ -96,16 +71,23 @@ impl Policy {
         least.max(rule.map_or(Assurance::Asserted, Rule::least_of_several))
     }
 
-    fn need(&self, action: Action, rule: Option<&Rule>) -> Needs {
+    /// What doing this with a call needs.
+    pub(super) fn need(&self, action: Action, rule: Option<&Rule>) -> Needs {
         match action {
             Action::RunByClass | Action::RunByRule | Action::Reject => Needs::Nothing,
             Action::TwoKeys => Needs::CallKey,
             Action::Ask => {
-                let least = self.least(rule);
-                let named = rule.map(|rule| rule.channels.as_slice()).filter(|named| !named.is_empty());
-                let chat = named.unwrap_or_else(|| self.default_channels()).contains(&Channel::Chat);
-                if chat && least <= Assurance::Relayed { Needs::RelayedYes } else { Needs::Yes }
+                let chat = self.channels_of(rule).contains(&Channel::Chat);
+                if chat && self.least(rule) <= Assurance::Relayed { Needs::RelayedYes } else { Needs::Yes }
             }
+        }
+    }
+
+    /// Where a human may be asked, the preferred place first.
+    pub(super) fn channels_of<'a>(&'a self, rule: Option<&'a Rule>) -> &'a [Channel] {
+        match rule.map(|rule| rule.channels.as_slice()) {
+            Some(named) if !named.is_empty() => named,
+            Some(_) | None => self.default_channels(),
         }
     }
 }

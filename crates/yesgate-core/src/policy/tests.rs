@@ -10,6 +10,7 @@ mod explain;
 mod glob;
 mod lookup;
 mod matrix;
+mod offer;
 mod properties;
 mod remember;
 mod routes;

@@ -19,7 +19,7 @@ use yesgate_core::intent::Ground;
 use yesgate_core::json::CanonicalJson;
 use yesgate_core::mode::Mode;
 use yesgate_core::permit::Permit;
-use yesgate_core::policy::{Belief, ClientWays, Facts, HostWay, Known, Needs, Pins};
+use yesgate_core::policy::{Belief, ClientWays, Facts, HostWay, Known, Pins};
 use yesgate_core::refusal::{Refusal, Why};
 use yesgate_core::regime::Regimes;
 use yesgate_core::render::Sanitized;
@@ -32,7 +32,6 @@ use crate::book::Unreadable;
 use crate::errand::Errand;
 use crate::look_up::{Circumstances, NoState};
 use crate::metrics::labels::Judged;
-use crate::offer::Offer;
 use crate::raw::RawObject;
 use crate::talk::{Elicitation, Party};
 use crate::upstream::Upstream;
@@ -312,23 +311,6 @@ impl Gate {
             // The same policy may judge otherwise a while later.
             Verdict::Refuse(refusal) if PASSING.contains(&refusal.why.code()) => Err(refusal),
             Verdict::Explain(_) | Verdict::Preview(_) | Verdict::Refuse(_) => Ok(Err(Ground::PolicyStricter)),
-        }
-    }
-
-    /// How a tool is offered to the agent.
-    pub(crate) fn offer_of(&self, definition: &ToolDefinition) -> Offer {
-        let policy = self.policy();
-        let classified = policy.classify(
-            &self.server.name,
-            definition,
-            self.server.trust,
-            self.pins().known(&definition.name),
-        );
-        match policy.needs(&self.server.name, definition, self.server.trust, classified.class) {
-            Needs::Nothing => Offer::Plain,
-            Needs::Yes => Offer::HeldOnly,
-            Needs::RelayedYes => Offer::ConfirmToken,
-            Needs::CallKey => Offer::CallKey,
         }
     }
 

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use yesgate_core::policy::{Needs, Offer};
 
 use super::{Hub, SEPARATOR, no_such_server, reach, unreachable};
 use crate::board::{Ask, Scope};
@@ -18,7 +19,7 @@ use crate::cancel::Cancel;
 use crate::era::Era;
 use crate::hearing::Hearing;
 use crate::mirror::params::ParamHeaders;
-use crate::offer::{Offer, rewrite_list};
+use crate::offer::rewrite_list;
 use crate::own_tools::OwnTool;
 use crate::raw::{RawObject, bytes, elements, raw};
 use crate::reply::Reply;
@@ -42,8 +43,8 @@ impl Hub {
                 let mut gated = false;
                 for (server, list) in lists {
                     for (tool, offer) in list {
-                        gated |= offer != Offer::Plain;
-                        let offered = crate::offer::offer(&tool, offer).unwrap_or(tool);
+                        gated |= offer.needs != Needs::Nothing;
+                        let offered = crate::offer::offer(&tool, &offer).unwrap_or(tool);
                         tools.extend(prefixed(&server.spec.prefix, &offered));
                     }
                 }
@@ -183,7 +184,7 @@ async fn tools_of(server: &Server, link: &Link) -> Option<Vec<(Box<RawValue>, Of
     server.gate.sight(&link.upstream).await;
     let tools = link.upstream.book.all();
     let offered = tools.into_iter().filter(|tool| is_usable(link, tool)).map(|tool| {
-        let offer = definition(&tool).map_or(Offer::Plain, |definition| server.gate.offer_of(&definition));
+        let offer = definition(&tool).map(|definition| server.gate.offer_of(&definition)).unwrap_or_default();
         (tool, offer)
     });
     Some(offered.collect())
@@ -212,7 +213,7 @@ fn read_page(server: &Server, link: &Link, answer: &Answer) -> Option<Box<RawVal
         result.set("tools", raw(format!("[{}]", list.join(","))));
     }
     let offer_of = |tool: &RawValue| {
-        definition(tool).map_or(Offer::Plain, |definition| server.gate.offer_of(&definition))
+        definition(tool).map(|definition| server.gate.offer_of(&definition)).unwrap_or_default()
     };
     let whole = if changed { result.to_raw() } else { raw_of(answer)? };
     let offered = rewrite_list(&whole, offer_of, None);
@@ -220,10 +221,10 @@ fn read_page(server: &Server, link: &Link, answer: &Answer) -> Option<Box<RawVal
     let mut whole = offered.unwrap_or(whole);
     if last {
         let all = book.all();
-        let gated = all.iter().any(|tool| offer_of(tool) != Offer::Plain);
+        let gated = all.iter().any(|tool| offer_of(tool).needs != Needs::Nothing);
         if gated && server.gate.policy().asks() {
             let own = OwnTool::definitions(&server.gate.policy(), server.gate.name());
-            whole = rewrite_list(&whole, |_| Offer::Plain, Some(&own)).unwrap_or(whole);
+            whole = rewrite_list(&whole, |_| Offer::default(), Some(&own)).unwrap_or(whole);
             changed = true;
         }
     }

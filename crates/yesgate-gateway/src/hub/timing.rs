@@ -50,11 +50,7 @@ impl Hub {
         };
         counted.end(match &reply {
             Reply::Result(_) | Reply::Relayed => Outcome::Answered,
-            Reply::Own(own) => match &**own {
-                Own::Held(_) | Own::Task(_) | Own::Told(_) => Outcome::Answered,
-                Own::Refused(_, _) => Outcome::Refused,
-                Own::Unreadable { .. } | Own::NoSuchTool => Outcome::Invalid,
-            },
+            Reply::Own(own) => outcome_of(own),
             Reply::Error(_) => Outcome::Failed,
             Reply::Silent => Outcome::Cancelled,
         });
@@ -64,17 +60,34 @@ impl Hub {
     /// Leaves the run that was begun for a request to itself.
     async fn leave_running(&self, begun: &Begun) -> Left {
         let Some(id) = begun.intent() else { return Left::Nothing };
-        match self.ledger.update(id, |intent, now| intent.leave_running(now)).await {
-            Ok(Some(true)) => {}
-            Ok(Some(false) | None) => return Left::Ended,
+        let left = self
+            .ledger
+            .update(id, |intent, now| (intent.leave_running(now), intent.question().binding.server.clone()));
+        let server = match left.await {
+            Ok(Some((true, server))) => Some(server),
+            Ok(Some((false, _)) | None) => return Left::Ended,
             Err(error) => {
                 tracing::error!(intent.id = %id, %error, "that a caller left could not be written: {error}");
+                None
             }
-        }
+        };
         let refusal = Refusal::from(Why::ExecutionInProgress).about(id);
         // One policy is in force at all gates.
         let policy = self.servers().first().map(|server| server.gate.policy());
-        let form = policy.map_or(refusal.why.wire_form(), |policy| policy.wire_form(&refusal.why));
+        let form = policy.as_ref().map_or(refusal.why.wire_form(), |policy| policy.wire_form(&refusal.why));
+        let refusal = match (policy, server) {
+            (Some(policy), Some(server)) => refusal.naming(policy.own_names(&server)),
+            (Some(_) | None, _) => refusal,
+        };
         Left::Running(Reply::refuse(&refusal, form))
+    }
+}
+
+fn outcome_of(own: &Own) -> Outcome {
+    match own {
+        Own::Held(_) | Own::Task(_) | Own::Told(_) => Outcome::Answered,
+        Own::Refused(_, _) => Outcome::Refused,
+        Own::Unreadable { .. } | Own::NoSuchTool => Outcome::Invalid,
+        Own::InWords(own) => outcome_of(own),
     }
 }

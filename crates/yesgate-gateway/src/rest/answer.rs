@@ -61,6 +61,7 @@ pub(crate) fn called(reply: Reply, base: Option<&Base>) -> Response<Body> {
             Own::Held(payload) => held(payload, base),
             Own::Told(payload) | Own::Task(payload) => json(StatusCode::OK, &Value::Object(payload)),
             Own::Refused(why, _) => refusal(&why),
+            Own::InWords(own) => called(Reply::Own(own), base),
             Own::Unreadable { code: _, words } => {
                 failure(StatusCode::BAD_REQUEST, "invalid_call", &refused(&words))
             }

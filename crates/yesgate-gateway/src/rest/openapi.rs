@@ -81,7 +81,7 @@ fn operation(endpoint: Endpoint) -> Value {
             "operationId": "call_tool",
             "summary": "Call a tool",
             "description": "The body has the tool's arguments, and with them, where they are needed, the gateway's own: \
-                `confirm_token`, `__confirm`, `__mode`, `__channel`. Closing the connection withdraws the call.",
+                `confirm_token`, `__typed`, `__confirm`, `__mode`, `__channel`. Closing the connection withdraws the call.",
             "requestBody": body(&json!({"$ref": "#/components/schemas/Arguments"})),
             "responses": answers(&[
                 ("200", any("It ran: the tool's structured content, or the whole result.")),
@@ -266,6 +266,7 @@ fn schemas() -> Value {
             "description": "The tool's own arguments, and the gateway's.",
             "properties": {
                 "confirm_token": {"type": "string", "description": "The token of the held answer."},
+                "__typed": {"type": "string", "description": "What the human typed, where the question wants that."},
                 "__confirm": {"type": "boolean", "description": "The caller's key of two keys."},
                 "__mode": {"enum": ["ask", "plan", "execute"]},
                 "__channel": {"enum": ["chat", "web"], "description": "Where the human is to be asked."},

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::value::RawValue;
+use yesgate_core::policy::{Needs, Offer};
 
 use crate::book::definition;
 use crate::gate::Gate;
-use crate::offer::{Offer, rewrite_list};
+use crate::offer::rewrite_list;
 use crate::own_tools::OwnTool;
 use crate::reply::Reply;
 
@@ -31,8 +32,9 @@ impl ListedPage {
 
     fn offered(&self) -> Option<Box<RawValue>> {
         let offer_of = |tool: &RawValue| {
-            let offer = definition(tool).map_or(Offer::Plain, |definition| self.gate.offer_of(&definition));
-            if offer != Offer::Plain {
+            let offer =
+                definition(tool).map(|definition| self.gate.offer_of(&definition)).unwrap_or_default();
+            if offer.needs != Needs::Nothing {
                 self.gated_tool_seen.store(true, Ordering::Relaxed);
             }
             offer
@@ -40,7 +42,11 @@ impl ListedPage {
         let offered = rewrite_list(&self.result, offer_of, None);
         if self.last && self.gated_tool_seen.load(Ordering::Relaxed) && self.gate.policy().asks() {
             let own = OwnTool::definitions(&self.gate.policy(), self.gate.name());
-            return rewrite_list(offered.as_deref().unwrap_or(&self.result), |_| Offer::Plain, Some(&own));
+            return rewrite_list(
+                offered.as_deref().unwrap_or(&self.result),
+                |_| Offer::default(),
+                Some(&own),
+            );
         }
         offered
     }

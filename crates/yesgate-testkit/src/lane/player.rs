@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::client::{Awaited, Client, Sent};
 use super::human::Answers;
-use super::{LaneEra, Play};
+use super::{LaneEra, Play, promise};
 use crate::serve_stage::Gateway;
 
 /// One client. What it shares with others of the same play can be called on it too.
@@ -17,6 +17,8 @@ pub struct Player {
     name: String,
     capabilities: Value,
     client: Option<Client>,
+    /// How calls of each tool were answered.
+    answered: Vec<(Value, Value)>,
 }
 
 /// A call that has not been answered yet.
@@ -51,7 +53,7 @@ impl Player {
                 Client::over_pipe(host, era, &play.greeting)
             }
         };
-        Self { play, name: name.into(), capabilities, client: Some(client) }
+        Self { play, name: name.into(), capabilities, client: Some(client), answered: Vec::new() }
     }
 
     /// Another client of the same play.
@@ -194,7 +196,14 @@ impl Player {
     #[track_caller]
     pub fn leave(&mut self) {
         let era = self.era();
-        if let Some(client) = self.client.take() {
+        if let Some(mut client) = self.client.take() {
+            let tools = if self.answered.is_empty() { Vec::new() } else { client.list_tools() };
+            for (name, answer) in self.answered.drain(..) {
+                tools
+                    .iter()
+                    .filter(|tool| tool["name"] == name)
+                    .for_each(|tool| promise::check(tool, &answer));
+            }
             client.close(era);
         }
     }
@@ -224,7 +233,12 @@ impl Player {
     #[track_caller]
     fn next(&mut self, pending: &Pending, awaited: Awaited) -> Value {
         match self.client().next(&pending.sent, awaited) {
-            Some(message) => message,
+            Some(message) => {
+                if let Some(tool) = pending.params.get("name") {
+                    self.answered.push((tool.clone(), message.clone()));
+                }
+                message
+            }
             None => panic!("never: what comes of {}", pending.params),
         }
     }

@@ -48,9 +48,10 @@ fn a_gated_tool_offers_the_token_and_may_be_held() {
             let mut seen = named(&offered, tool["name"].as_str().unwrap()).clone();
             assert_eq!(seen["inputSchema"]["required"], tool["inputSchema"]["required"], "it stays optional");
             if tool["name"] != "read_note" {
-                let added =
-                    seen["inputSchema"]["properties"].as_object_mut().unwrap().remove("confirm_token");
-                assert_eq!(added.unwrap()["type"], "string");
+                let properties = seen["inputSchema"]["properties"].as_object_mut().unwrap();
+                assert_eq!(properties.remove("confirm_token").unwrap()["type"], "string");
+                // Only its schema would forbid it.
+                assert_eq!(properties.remove("__channel").is_some(), tool["name"] == "delete_note");
             }
             seen["outputSchema"] = tool["outputSchema"].clone();
             let mut tool = tool.clone();
@@ -59,7 +60,7 @@ fn a_gated_tool_offers_the_token_and_may_be_held() {
         }
 
         let widened = &named(&offered, "delete_note")["outputSchema"];
-        let [ran, held] = widened["anyOf"].as_array().unwrap().as_slice() else { panic!("{widened:#}") };
+        let [ran, held, ..] = widened["anyOf"].as_array().unwrap().as_slice() else { panic!("{widened:#}") };
         assert_eq!(widened["type"], "object");
         assert_eq!(ran, &named(&original, "delete_note")["outputSchema"]);
         assert_eq!(held["required"], json!(["confirm_required"]));

@@ -6,6 +6,7 @@ mod handshake;
 mod hosts;
 mod matrix;
 mod modes;
+mod promises;
 mod spend;
 mod tasks;
 mod times;

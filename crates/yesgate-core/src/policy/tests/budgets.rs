@@ -376,7 +376,7 @@ fn a_tool_whose_budget_may_be_used_up_is_offered_with_a_token() {
         let (policy, definition) = (policy(text), scene.definition());
         let server = "wallet".parse().unwrap();
         (
-            policy.needs(&server, &definition, Trust::Full, Class::Dangerous),
+            policy.offer(&server, &definition, Trust::Full, Class::Dangerous).needs,
             policy.consequence(&server, &definition, Trust::Full, Class::Dangerous, Mode::Execute),
         )
     };

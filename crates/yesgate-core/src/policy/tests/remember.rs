@@ -50,13 +50,13 @@ fn a_quorum_is_asked_away_from_the_agent() {
     assert_eq!((question.quorum.people(), question.least), (3, Assurance::Local));
     assert_eq!(question.channel, Channel::OutOfBand);
     let scene = call("a/rm");
-    let needs = policy.needs(
+    let offer = policy.offer(
         &scene.server.parse().unwrap(),
         &scene.definition(),
         scene.trust,
         crate::class::Class::Dangerous,
     );
-    assert_eq!(needs, Needs::Yes, "no token is offered");
+    assert_eq!(offer.needs, Needs::Yes, "no token is offered");
     assert_eq!(policy.quorums().len(), 1);
 }
 
