@@ -34,7 +34,7 @@ fn ours() -> [Value; 3] {
     [
         answer(json!({"confirm_required": {"const": true}}), &["confirm_required"]),
         answer(
-            json!({"status": {"enum": ["unchanged", "preview"]}, "message": {"type": "string"}}),
+            json!({"status": {"enum": ["unchanged", "preview", "mode_set"]}, "message": {"type": "string"}}),
             &["status", "message"],
         ),
         answer(

@@ -82,6 +82,18 @@ fn lists_tools(line: &str) -> bool {
     serde_json::from_str::<Value>(line).unwrap().pointer("/result/tools").is_some()
 }
 
+fn says_who_it_is(line: &str) -> bool {
+    serde_json::from_str::<Value>(line).unwrap().pointer("/result/supportedVersions").is_some()
+}
+
+/// A gate that asks adds to what a modern server says of itself that a call may become a task, and nothing else.
+#[track_caller]
+fn assert_same_hello(bare: &str, gated: &str) {
+    let mut expected: Value = serde_json::from_str(bare).unwrap();
+    expected["result"]["capabilities"]["extensions"]["io.modelcontextprotocol/tasks"] = json!({});
+    assert_eq!(serde_json::from_str::<Value>(gated).unwrap(), expected);
+}
+
 #[track_caller]
 fn assert_same_lines(bare: &[String], gated: &[String], kind: &str) {
     for (bare, gated) in bare.iter().zip(gated) {
@@ -103,10 +115,18 @@ fn check(peer: &Peer, era: Era, capabilities: Value, session: &[Step]) {
     assert_eq!(bare.keys().collect::<Vec<_>>(), gated.keys().collect::<Vec<_>>());
     for (kind, bare) in &bare {
         assert_same_lines(bare, &passed[kind], kind);
-        // Without a configuration some tools are gated, and only their lists differ.
-        let (bare_lists, bare_rest): (Vec<_>, Vec<_>) =
-            bare.iter().cloned().partition(|line| lists_tools(line));
-        let (lists, rest): (Vec<_>, Vec<_>) = gated[kind].iter().cloned().partition(|line| lists_tools(line));
+        // Without a configuration some tools are gated, and only their lists differ, and a modern server's hello.
+        let parted = |lines: &[String]| -> [Vec<String>; 3] {
+            let (lists, others): (Vec<_>, Vec<_>) = lines.iter().cloned().partition(|line| lists_tools(line));
+            let (hellos, rest) = others.into_iter().partition(|line| says_who_it_is(line));
+            [lists, hellos, rest]
+        };
+        let ([bare_lists, bare_hellos, bare_rest], [lists, hellos, rest]) =
+            (parted(bare), parted(&gated[kind]));
+        assert_eq!(bare_hellos.len(), hellos.len());
+        for (bare, gated) in bare_hellos.iter().zip(&hellos) {
+            assert_same_hello(bare, gated);
+        }
         assert_same_lines(&bare_rest, &rest, kind);
         assert_eq!(bare_lists.len(), lists.len());
         for (bare, gated) in bare_lists.iter().zip(&lists) {

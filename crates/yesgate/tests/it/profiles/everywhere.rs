@@ -12,7 +12,7 @@ fn delete(player: &mut Player, note: &str) -> Value {
     player.call("delete_note", json!({"id": note}))
 }
 
-fn write(player: &mut Player, further: Value) -> Value {
+fn write(player: &mut Player, further: &Value) -> Value {
     let mut arguments = json!({"id": "b", "text": "x"});
     for (key, value) in further.as_object().into_iter().flatten() {
         arguments[key] = value.clone();
@@ -69,7 +69,7 @@ fn the_operator_bounds_how_much_is_asked() {
     for lane in Lane::ALL {
         let mut player = plain(lane, "[asking]\nper_minute = 2\nopen = 1\n");
         delete(&mut player, "a");
-        assert_eq!(structured(&write(&mut player, json!({})))["details"]["bound"], "open");
+        assert_eq!(structured(&write(&mut player, &json!({})))["details"]["bound"], "open");
         delete(&mut player, "b");
         assert_eq!(structured(&delete(&mut player, "c"))["details"]["bound"], "per_minute");
         player.finish(0);
@@ -156,12 +156,12 @@ fn a_changed_call_runs_and_the_agent_is_told_what_ran() {
 fn a_tool_that_changed_between_question_and_token_does_not_run() {
     for lane in Lane::ALL {
         let mut player = setup(lane).server_args(&["--rug-pull-after", "1"]).open(json!({}));
-        let held = write(&mut player, json!({}));
+        let held = write(&mut player, &json!({}));
         let token = confirm_token(&held);
-        assert_eq!(refusal(&write(&mut player, json!({"confirm_token": token}))), "tool_changed");
+        assert_eq!(refusal(&write(&mut player, &json!({"confirm_token": token}))), "tool_changed");
         assert_eq!(player.state(&intent_id(&held)), "voided");
-        let anew = confirm_token(&write(&mut player, json!({})));
-        assert_eq!(text(&write(&mut player, json!({"confirm_token": anew}))), "run 1: wrote b");
+        let anew = confirm_token(&write(&mut player, &json!({})));
+        assert_eq!(text(&write(&mut player, &json!({"confirm_token": anew}))), "run 1: wrote b");
         player.finish(1);
     }
 }
@@ -197,7 +197,7 @@ fn a_weaker_yes_does_not_do_and_what_nobody_can_prove_is_refused() {
         let weak = player.call("yesgate_approve", json!({"intent_id": intent_id(&held)}));
         assert_eq!(refusal(&weak), "assurance_too_low");
         assert_eq!(player.state(&intent_id(&held)), "pending", "the question stays open");
-        assert_eq!(refusal(&write(&mut player, json!({}))), "no_approver_reachable");
+        assert_eq!(refusal(&write(&mut player, &json!({}))), "no_approver_reachable");
         player.finish(0);
     }
 }
@@ -224,7 +224,7 @@ fn the_own_tools_hide_the_questions_of_others() {
 fn what_nobody_could_read_is_refused() {
     for lane in Lane::ALL {
         let mut player = plain(lane, "");
-        let told = write(&mut player, json!({"text": "y".repeat(500_000)}));
+        let told = write(&mut player, &json!({"text": "y".repeat(500_000)}));
         assert_eq!(refusal(&told), "too_large_to_review");
         assert!(player.pending().is_empty());
         player.finish(0);
@@ -239,7 +239,7 @@ fn without_the_state_nobody_is_asked() {
             lookup = { tool = \"mock/fail\", args = { id = \"args.id\" } }\n\
             [[rules]]\ntool = \"mock/fail\"\nclass = \"read-only\"\n";
         let mut player = setup(lane).config(rule).ungated(&["fail"]).open(json!({}));
-        assert_eq!(refusal(&write(&mut player, json!({}))), "consent_unavailable");
+        assert_eq!(refusal(&write(&mut player, &json!({}))), "consent_unavailable");
         assert!(player.pending().is_empty());
         player.finish(0);
     }
@@ -373,7 +373,7 @@ fn a_tool_that_may_be_repeated_needs_no_key_where_the_operator_says_so() {
         let flags = ["--idempotent", "write_note"];
         let mut player =
             setup(lane).config(config).server_args(&flags).ungated(&["write_note"]).open(json!({}));
-        assert_eq!(text(&write(&mut player, json!({}))), "run 1: wrote b");
+        assert_eq!(text(&write(&mut player, &json!({}))), "run 1: wrote b");
         assert_eq!(structured(&delete(&mut player, "a"))["code"], "DRY_RUN_PREVIEW");
         player.finish(0);
     }
