@@ -141,21 +141,26 @@ impl Policy {
         let mut offer = Offer::default();
         for branch in self.branches(server, definition, trust, class) {
             offer.add(self, &branch);
-            if self.may_be_raised(&branch) {
-                offer.add(self, &Branch { action: Action::Ask, ..branch });
+            for raised in self.raised(&branch) {
+                offer.add(self, &raised);
             }
         }
         offer.arguments.sort_unstable();
         offer
     }
 
-    /// M6: what would simply run is asked about where the call has to raise its mode for it.
-    fn may_be_raised(&self, branch: &Branch<'_>) -> bool {
-        let runs = match branch.action {
-            Action::RunByClass | Action::RunByRule => true,
-            Action::Ask | Action::Reject | Action::TwoKeys => false,
+    /// M6: what a call is asked about that raises its own mode: itself, where it is to run, or the mode alone, which
+    /// no rule has a say about.
+    fn raised<'a>(&self, branch: &Branch<'a>) -> Vec<Branch<'a>> {
+        let is_judged = match branch.action {
+            Action::RunByClass | Action::RunByRule | Action::Ask => true,
+            Action::Reject | Action::TwoKeys => false,
         };
-        runs && branch.class != Class::ReadOnly && self.mode() < Mode::Execute
+        if !is_judged || branch.class == Class::ReadOnly || self.mode() == Mode::Execute {
+            return Vec::new();
+        }
+        let itself = Branch { action: Action::Ask, ..*branch };
+        vec![itself, Branch { rule: None, ..itself }]
     }
 
     /// All that may become of a call in execute mode, by the rules in their order.

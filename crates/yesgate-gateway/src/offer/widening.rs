@@ -27,8 +27,8 @@ pub(super) fn widened(schema: &RawValue) -> Option<Box<RawValue>> {
     Some(widened.to_raw())
 }
 
-/// What we answer: a question (H2), that there is nothing to do or to see only what would be (H9, M1), or that it
-/// does not run (H6).
+/// What we answer: a question (H2), that there is nothing to do, what would be done, or that the mode was raised (H9,
+/// M1, M6), or that it does not run (H6).
 fn ours() -> [Value; 3] {
     let answer = |properties: Value, required: &[&str]| json!({"type": "object", "properties": properties, "required": required});
     [

@@ -318,3 +318,30 @@ async fn the_shared_endpoint_knows_no_servers_tasks_and_asks_for_none() {
     one.request("tools/call", json!({"name": "read_note", "arguments": {}, "task": {"ttl": 60_000}})).await;
     assert!(words(&play.old).contains("\"task\""));
 }
+
+/// I3: where several servers share an endpoint, the tools that complete a held call have the names that were chosen for
+/// their server under its prefix, and the usual ones beside them.
+#[tokio::test]
+async fn chosen_names_stand_at_the_shared_endpoint_under_their_prefix() {
+    let stage = ServeStage::new(env!("CARGO_BIN_EXE_yesgate"));
+    let server = stage.child("wallet", &[]);
+    let stage = stage.config(&format!("[own_tools.wallet]\napprove = \"approve_payment\"\n{server}"));
+    let mut gateway = stage.start();
+    let mut legacy = gateway.all();
+    legacy.initialize().await;
+    for host in [legacy, gateway.all()] {
+        let tools = host.list_tools().await;
+        let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+        assert!(
+            names.contains(&"wallet__approve_payment") && names.contains(&"yesgate_approve"),
+            "{names:?}"
+        );
+        assert!(!names.contains(&"wallet__yesgate_reject"), "{names:?}");
+        let held = host.call("wallet__pay", json!({"amount": "1", "currency": "EUR", "to": "ann"})).await;
+        let intent = structured(&held)["intent_id"].clone();
+        let ran = host.call("wallet__approve_payment", json!({"intent_id": intent})).await;
+        assert!(text(&ran).contains("paid 1 EUR to ann"), "{ran:#}");
+    }
+    assert!(gateway.close().success());
+    assert_eq!(stage.check_history("wallet", &[]).gated, 2);
+}

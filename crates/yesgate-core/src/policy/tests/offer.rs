@@ -49,6 +49,12 @@ fn a_tool_is_offered_with_what_the_policy_may_want() {
         (rule("then = \"ask\"\nquorum = 2"), Dangerous, "we may answer"),
         (rule("then = \"run\""), Dangerous, "the server answers"),
         (asking("then = \"run\""), Dangerous, "we may answer confirm_token __mode __channel"),
+        // The mode alone is asked about in the conversation.
+        (
+            asking("then = \"ask\"\nchannel = \"out_of_band\""),
+            Dangerous,
+            "we may answer confirm_token __mode __channel",
+        ),
         (
             rule("then = \"run\"\nwhen = \"args.path == 'x'\""),
             Dangerous,

@@ -395,3 +395,19 @@ fn a_no_after_its_time_is_written_down() {
         player.leave();
     }
 }
+
+/// M1, M5: in ask mode a write is explained with the present state, as the rule looks it up.
+#[test]
+fn ask_mode_explains_with_the_present_state() {
+    for lane in Lane::ALL {
+        let rule = "mode = \"ask\"\n[[rules]]\ntool = \"mock/write_note\"\n\
+            lookup = { tool = \"mock/read_note\", args = { id = \"args.id\" } }\n\
+            summary = \"Overwrite {{state.text}} with {{args.text}}\"\n";
+        let mut player = plain(lane, rule);
+        let told = player.call("write_note", json!({"id": "a", "text": "x"}));
+        assert_eq!(refusal(&told), "mode_forbids");
+        let message = structured(&told)["message"].as_str().unwrap();
+        assert!(message.contains(r#"Overwrite "the first note" with "x""#), "{message}");
+        player.finish(0);
+    }
+}

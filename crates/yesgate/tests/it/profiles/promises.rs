@@ -90,6 +90,9 @@ fn a_safe_write_that_raises_its_mode_fits_too() {
         confirmed["confirm_token"] = confirm_token(&held).into();
         assert_eq!(structured(&delete(&mut player, confirmed))["deleted"], "a");
         assert_eq!(player.runs(STRICT), [json!({"id": "a"})]);
+        let mut planned = json!({"id": "a", "__mode": "plan"});
+        planned["confirm_token"] = confirm_token(&delete(&mut player, planned.clone())).into();
+        assert_eq!(structured(&delete(&mut player, planned))["status"], "mode_set");
         player.finish(1);
     }
 }
