@@ -208,10 +208,10 @@ fn a_mode_that_was_chosen_holds_in_a_trial() {
         let mut player = plain(lane, "profile = \"modes\"\nshadow = true\n");
         assert_eq!(structured(&delete(&mut player, "a"))["deleted"], "a");
         assert_eq!(would(&player)[0]["code"], "mode_forbids");
-        for mode in ["ask", "plan"] {
-            let explained = player.call("delete_note", json!({"id": "b", "__mode": mode}));
-            assert_eq!(refusal(&explained), "mode_forbids");
-        }
+        let explained = player.call("delete_note", json!({"id": "b", "__mode": "ask"}));
+        assert_eq!(refusal(&explained), "mode_forbids");
+        let raised = player.call("delete_note", json!({"id": "b", "__mode": "plan"}));
+        assert_eq!(structured(&raised)["confirm_required"], true, "{raised:#}");
         player.call("yesgate_set_mode", json!({"mode": "ask"}));
         assert_eq!(refusal(&delete(&mut player, "c")), "mode_forbids");
         let raised = player.call("delete_note", json!({"id": "d", "__mode": "execute"}));
