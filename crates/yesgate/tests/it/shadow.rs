@@ -81,7 +81,7 @@ fn what_would_be_held_up_passes_and_is_written_down() {
         let at = |name: &str| rows.iter().position(|row| row["entry"]["event"] == name).unwrap();
         assert!(at("would_ask") < at("redeemed"), "it is written down before the call may go");
         let listed = player.yesgate(&["audit", "list"]).ok().stdout;
-        assert!(listed.contains("would_refuse") && listed.contains("rule=no payments"), "{listed}");
+        assert!(listed.contains("would_refuse") && listed.contains("rule=\"no payments\""), "{listed}");
         assert_eq!(player.yeses(), ["asserted"; 3], "nobody said yes");
         assert!(player.pending().is_empty());
         player.yesgate(&["audit", "verify"]).ok();
