@@ -24,8 +24,8 @@ fn two_keys_moderate_and_one_only_shows() {
     let mut expected = vec!["DRY_RUN_PREVIEW"; 6];
     expected.push("policy_denied");
     assert_eq!(refusals(&story), expected);
-    assert!(story.contains("assurance=asserted by=both keys"), "{story}");
-    assert!(story.contains("assurance=client by=the user, at the client"), "{story}");
+    assert!(story.contains("assurance=asserted by=\"both keys\""), "{story}");
+    assert!(story.contains("assurance=client by=\"the user, at the client\""), "{story}");
     // The scripted agent's own line is the only one that has the secret.
     assert_eq!(story.matches("s3cr3t").count(), 1, "{story}");
     insta::assert_snapshot!(story);

@@ -11,7 +11,8 @@
 //! the whole workspace has it there already, because this crate's own tests need it; `cargo test -p yesgate`
 //! alone has it built by the first test that needs it. Whether it is stale is told by the list of sources that
 //! cargo writes beside it (such as `mock-server.d`), which costs a few looks at the file system, not a start of
-//! cargo for each test. A lock lets one test build while the others wait.
+//! cargo for each test; where cargo built it for the tests of its own package it writes no list, and all sources of the
+//! workspace are looked at. A lock lets one test build while the others wait.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -53,27 +54,42 @@ fn found(beside: &Path, name: &str, package: &str) -> PathBuf {
 }
 
 fn build_if_stale(folder: &Path, name: &str, package: &str, program: &Path) {
-    if is_fresh(program) {
+    if is_fresh(program, package) {
         return;
     }
     let turn = File::create(folder.join("mock-server.lock")).expect("the target directory can be written");
     turn.lock().expect("a file can be locked");
     // Another test may have built it while this one waited.
-    if !is_fresh(program) {
+    if !is_fresh(program, package) {
         build(folder, name, package);
     }
     assert!(program.exists(), "cargo did not put `{name}` into `{}`", folder.display());
 }
 
 /// Whether the program is younger than all its sources.
-fn is_fresh(program: &Path) -> bool {
+fn is_fresh(program: &Path, package: &str) -> bool {
     let Some(built) = modified(program) else { return false };
-    let Ok(list) = std::fs::read_to_string(program.with_extension("d")) else { return false };
+    let Ok(list) = std::fs::read_to_string(program.with_extension("d")) else {
+        return Path::new(package).parent().is_some_and(|crates| all_older(crates, built));
+    };
     let Some((_, sources)) = list.lines().next().and_then(|line| line.split_once(": ")) else { return false };
     // A space in a path is written `\ `, as in a makefile.
     sources.replace("\\ ", "\0").split(' ').map(|source| source.replace('\0', " ")).all(|source| {
         // A source that is gone has changed.
         modified(Path::new(&source)).is_some_and(|changed| changed <= built)
+    })
+}
+
+/// Whether no source in this folder is younger than that.
+fn all_older(folder: &Path, built: SystemTime) -> bool {
+    let Ok(entries) = std::fs::read_dir(folder) else { return false };
+    entries.flatten().map(|entry| entry.path()).all(|path| {
+        if path.is_dir() {
+            // Tests are no part of a program.
+            path.ends_with("tests") || all_older(&path, built)
+        } else {
+            modified(&path).is_some_and(|changed| changed <= built)
+        }
     })
 }
 
