@@ -5,7 +5,7 @@
 //! never rewritten (tool results mention them): whose they are is looked up.
 
 mod calls;
-pub(crate) mod hello;
+mod hello;
 mod listening;
 mod lists;
 mod resources;

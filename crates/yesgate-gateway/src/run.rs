@@ -141,7 +141,7 @@ impl Gate {
             };
             if errand.job.as_ref().is_some_and(|job| job.is_created()) {
                 // What came of a task is in the ledger, and is handed over when its client fetches it.
-                if is_over(intent.state()) {
+                if intent.state().is_over() {
                     return Some(Reply::Silent);
                 }
             } else if let Some(reply) = self.ended(&intent).await {
@@ -370,21 +370,6 @@ impl Gate {
             let execution = self.in_time(running).await;
             self.settle(&id, &execution, &never).await;
         }
-    }
-}
-
-/// Whether nothing more comes of a question.
-fn is_over(state: State) -> bool {
-    match state {
-        State::Pending | State::Approved | State::Running => false,
-        State::Done(_)
-        | State::Unknown
-        | State::Resolved { .. }
-        | State::Denied
-        | State::Expired
-        | State::Cancelled
-        | State::Superseded
-        | State::Voided => true,
     }
 }
 

@@ -243,12 +243,8 @@ impl Session {
     }
 
     fn pass(&self, id: &RawValue, watch: Watch, line: &[u8]) {
-        match self.pipe.pass(&RequestKey::of(id), watch, line) {
-            Ok(()) => {}
-            Err(PassError::IdInUse) => {
-                self.answer(id, Reply::error(-32600, "the request id is already in use", None));
-            }
-            Err(PassError::Down(down)) => self.answer(id, Reply::error(-32603, &down.to_string(), None)),
+        if let Err(error) = self.pipe.pass(&RequestKey::of(id), watch, line) {
+            self.answer(id, not_passed(&error));
         }
     }
 
@@ -403,6 +399,14 @@ fn page(params: Option<&RawValue>) -> Page {
         .and_then(RawObject::parse)
         .is_some_and(|params| params.get("cursor").is_some_and(|cursor| cursor.get() != "null"));
     if cursor { Page::Later } else { Page::First }
+}
+
+/// What the host is told of a request that could not be passed on.
+fn not_passed(error: &PassError) -> Reply {
+    match error {
+        PassError::IdInUse => Reply::error(-32600, "the request id is already in use", None),
+        PassError::Down(down) => Reply::error(-32603, &down.to_string(), None),
+    }
 }
 
 /// Whether the parameters of a request name the protocol revision they are written in.

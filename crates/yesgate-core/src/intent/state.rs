@@ -187,6 +187,11 @@ impl State {
         }
     }
 
+    /// Whether nothing more comes of it by itself.
+    pub fn is_over(self) -> bool {
+        self != Self::Pending && !self.is_under_way()
+    }
+
     /// Whether there is a yes whose run has not ended.
     pub fn is_under_way(self) -> bool {
         [Self::Approved, Self::Running].contains(&self)

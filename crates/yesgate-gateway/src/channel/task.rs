@@ -162,6 +162,10 @@ impl Gate {
     /// Where a task stands, in the words of `tasks/get`.
     async fn task_now(&self, id: &IntentId, intent: &Intent, base: Option<&Base>) -> Reply {
         let mut task = described(intent, base);
+        if intent.state().is_over() {
+            // What it says of itself is its result.
+            task.remove("statusMessage");
+        }
         task.insert("resultType".into(), "complete".into());
         task.insert("taskId".into(), id.as_str().into());
         if let Some(job) = self.jobs.live(id) {
@@ -180,7 +184,7 @@ impl Gate {
                         self.note_fetched(intent).await;
                         Reply::stored(stored.clone())
                     }
-                    None => self.after_all(intent).await,
+                    None => self.still_open(intent.id()).await,
                 },
                 State::Done(DoneKind::NotSent)
                 | State::Unknown
@@ -188,27 +192,16 @@ impl Gate {
                 | State::Denied
                 | State::Expired
                 | State::Superseded
-                | State::Voided => self.after_all(intent).await,
+                | State::Voided => self.still_open(intent.id()).await,
             },
         };
-        task.remove("statusMessage");
         match reply.in_era(Era::Modern) {
             Reply::Result(json) => {
-                let json = bridge::complete("tools/call", &json);
-                let result = RawValue::from_string(String::from_utf8_lossy(&json).into_owned());
-                with(task, "completed", Some(("result", result.unwrap_or_else(|_| raw("{}".into())))))
+                with(task, "completed", Some(("result", text(&bridge::complete("tools/call", &json)))))
             }
-            Reply::Error(json) => {
-                let error = RawValue::from_string(String::from_utf8_lossy(&json).into_owned());
-                with(task, "failed", Some(("error", error.unwrap_or_else(|_| raw("{}".into())))))
-            }
+            Reply::Error(json) => with(task, "failed", Some(("error", text(&json)))),
             Reply::Relayed | Reply::Own(_) | Reply::Silent => with(task, "working", None),
         }
-    }
-
-    /// What is said of a question that is over and left no answer of the server.
-    async fn after_all(&self, intent: &Intent) -> Reply {
-        self.still_open(intent.id()).await
     }
 
     async fn note_fetched(&self, intent: &Intent) {
@@ -256,24 +249,16 @@ async fn follow(request: TaskRequest<'_>, ours: &IntentId, theirs: &str) -> Repl
     }
 }
 
-/// A task that has just begun.
+/// A task that goes on.
 fn described(intent: &Intent, base: Option<&Base>) -> Map<String, Value> {
     let question = intent.question();
     let changed = intent.decision().map_or(intent.opened_at(), |decision| decision.at);
-    let told = match intent.state() {
-        State::Approved | State::Running | State::Done(_) | State::Unknown | State::Resolved { .. } => {
-            "A human said yes; the call runs.".to_owned()
-        }
-        State::Pending
-        | State::Denied
-        | State::Expired
-        | State::Cancelled
-        | State::Superseded
-        | State::Voided => {
-            let place = base.map(|base| format!(" at {}", base.approval(intent.id()))).unwrap_or_default();
-            let code = intent.digest().match_code();
-            format!("Waiting for a human's yes{place} (code {code}): {}", question.summary)
-        }
+    let told = if intent.state().is_under_way() {
+        "A human said yes; the call runs.".to_owned()
+    } else {
+        let place = base.map(|base| format!(" at {}", base.approval(intent.id()))).unwrap_or_default();
+        let code = intent.digest().match_code();
+        format!("Waiting for a human's yes{place} (code {code}): {}", question.summary)
     };
     [
         ("resultType", json!("task")),
@@ -303,6 +288,10 @@ fn with(mut task: Map<String, Value>, status: &str, more: Option<(&str, Box<RawV
     Reply::Result(bytes(fields.to_raw()))
 }
 
+fn text(json: &[u8]) -> Box<RawValue> {
+    raw(String::from_utf8_lossy(json).into_owned())
+}
+
 fn done() -> Reply {
     Reply::Result(r#"{"resultType":"complete"}"#.into())
 }
@@ -311,6 +300,18 @@ fn done() -> Reply {
 pub(crate) fn undeclared() -> Reply {
     let needed = json!({"requiredCapabilities": {"extensions": {EXTENSION: {}}}});
     Reply::error(-32021, "Missing required client capability", Some(needed))
+}
+
+/// Says of an endpoint that it has tasks. Where it has them already, it stays as it is. Clients that have none, or tell
+/// only with a call, hear it too.
+pub(crate) fn add_tasks(hello: &mut RawObject) {
+    let mut capabilities = hello.get("capabilities").and_then(RawObject::parse).unwrap_or_default();
+    let mut extensions = capabilities.get("extensions").and_then(RawObject::parse).unwrap_or_default();
+    if extensions.get(EXTENSION).is_none() {
+        extensions.set(EXTENSION, raw("{}".into()));
+        capabilities.set("extensions", extensions.to_raw());
+        hello.set("capabilities", capabilities.to_raw());
+    }
 }
 
 /// How often a client should look: a form that waits is to be seen soon.

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::{Hub, no_such_server, unreachable};
 use crate::board::{Ask, Scope};
+use crate::channel::task::add_tasks;
 use crate::era::{Era, SERVER_INFO, own_info};
 use crate::front::revision::Revision;
-use crate::job::EXTENSION;
 use crate::raw::{RawObject, bytes, raw};
 use crate::reply::Reply;
 use crate::server::link::Link;
@@ -148,16 +148,4 @@ fn capabilities(hello: &RawObject, without: &[&str]) -> Box<RawValue> {
         capabilities.remove(key);
     }
     capabilities.to_raw()
-}
-
-/// Says of an endpoint that it has tasks. Where it has them already, it stays as it is. Clients that have none, or tell
-/// only with a call, hear it too.
-pub(crate) fn add_tasks(hello: &mut RawObject) {
-    let mut capabilities = hello.get("capabilities").and_then(RawObject::parse).unwrap_or_default();
-    let mut extensions = capabilities.get("extensions").and_then(RawObject::parse).unwrap_or_default();
-    if extensions.get(EXTENSION).is_none() {
-        extensions.set(EXTENSION, raw("{}".into()));
-        capabilities.set("extensions", extensions.to_raw());
-        hello.set("capabilities", capabilities.to_raw());
-    }
 }

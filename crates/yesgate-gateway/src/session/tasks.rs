@@ -5,17 +5,16 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use tokio::task::JoinSet;
 
-use super::{Session, lock};
-use crate::channel::task::TaskRequest;
+use super::{Session, lock, not_passed};
+use crate::channel::task::{TaskRequest, add_tasks};
 use crate::envelope::RequestKey;
 use crate::front::message::Fields;
 use crate::front::meta::Meta;
 use crate::front::pipe::at_once_or_later;
-use crate::hub::hello::add_tasks;
 use crate::raw::{RawObject, bytes};
 use crate::reply::Reply;
 use crate::talk::Party;
-use crate::upstream::pipe::{PassError, Watch};
+use crate::upstream::pipe::Watch;
 
 /// A request about something that may be a task of the gate.
 #[derive(Debug)]
@@ -49,8 +48,7 @@ impl Session {
                 Some(reply) => reply,
                 None => match pipe.pass(&RequestKey::of(&id), Watch::No, &line) {
                     Ok(()) => return,
-                    Err(PassError::IdInUse) => Reply::error(-32600, "the request id is already in use", None),
-                    Err(PassError::Down(down)) => Reply::error(-32603, &down.to_string(), None),
+                    Err(error) => not_passed(&error),
                 },
             };
             if let Some(message) = reply.into_message(&id)

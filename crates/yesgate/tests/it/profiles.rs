@@ -1,9 +1,9 @@
 //! The profiles, each promise on every lane: stdio and HTTP, in either era.
 
 mod channels;
+mod clients;
 mod everywhere;
 mod handshake;
-mod hosts;
 mod matrix;
 mod modes;
 mod promises;

@@ -166,7 +166,8 @@ fn a_task_that_is_withdrawn_runs_nothing() {
             let task = begin(&mut player);
             let done = player.request("tasks/cancel", json!({"taskId": task}));
             assert_eq!(done["result"], json!({"resultType": "complete"}));
-            wait_for(&mut player, &task, "cancelled");
+            let withdrawn = wait_for(&mut player, &task, "cancelled");
+            assert_eq!(withdrawn.get("statusMessage"), None, "it waits for nobody any more");
             assert_ne!(player.yesgate(&["approve", &task, "--yes"]).code(), 0);
             player.finish(0);
         }
