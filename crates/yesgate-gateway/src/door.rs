@@ -17,17 +17,17 @@ use yesgate_core::id::ServerName;
 use yesgate_core::key::{BearerKey, BearerKeyHash};
 
 use crate::board::Scope;
-use crate::edge::body::{Body, plain};
-use crate::edge::guard::Guard;
-use crate::edge::intake::{BodyError, read_body};
-use crate::edge::quota::{Hold, Kind, Quotas};
-use crate::edge::{EdgeLimits, Handler};
 use crate::front::HttpFront;
 use crate::hub::Hub;
 use crate::metrics::labels::Rejection;
 use crate::metrics::{self, Metrics};
 use crate::rest::{self, RestFront};
 use crate::server::Health;
+use yesgate_http::edge::body::{Body, plain};
+use yesgate_http::edge::guard::Guard;
+use yesgate_http::edge::intake::{BodyError, read_body};
+use yesgate_http::edge::quota::{Hold, Kind, Quotas};
+use yesgate_http::edge::{EdgeLimits, Handler};
 
 /// Knows who may come in.
 #[derive(Debug)]

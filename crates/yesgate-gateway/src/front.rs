@@ -55,7 +55,7 @@ use crate::base::Base;
 use crate::board::{Board, Scope};
 
 /// The body of every response of the front.
-pub type ResponseBody = crate::edge::body::Body;
+pub type ResponseBody = yesgate_http::edge::body::Body;
 
 /// Times and bounds.
 #[derive(Clone, Copy, Debug)]

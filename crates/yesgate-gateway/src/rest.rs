@@ -30,10 +30,10 @@ use self::table::{Endpoint, ROUTES, Verb};
 use crate::base::Base;
 use crate::board::Board;
 use crate::custom::{CustomGate, Terms};
-use crate::edge::body::Body;
-use crate::edge::intake::is_json;
 use crate::front::parties::Parties;
 use crate::gate::Naming;
+use yesgate_http::edge::body::Body;
+use yesgate_http::edge::intake::is_json;
 
 pub(crate) use self::answer::{busy, failure};
 

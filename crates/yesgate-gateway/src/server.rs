@@ -23,13 +23,13 @@ use self::link::{Link, LinkKey, Slot};
 use crate::child::ChildSpec;
 use crate::era::{Era, LEGACY_VERSION};
 use crate::errand::Ways;
-use crate::fetch::HttpClient;
 use crate::gate::Gate;
 use crate::raw::raw;
 use crate::talk::{Boxed, Notice, Party, PartyKey};
 use crate::trace::Tracing;
 use crate::upstream::Upstream;
 use crate::upstream::web::WebPlace;
+use yesgate_http::fetch::HttpClient;
 
 /// What the operator says of a server.
 #[derive(Clone, Debug)]

@@ -27,10 +27,10 @@ use crate::book::ToolBook;
 use crate::cancel::Cancel;
 use crate::envelope::RequestKey;
 use crate::era::Era;
-use crate::fetch::error::FetchError;
 use crate::hearing::Hearing;
 use crate::input::{self, Round};
 use crate::trace::TraceContext;
+use yesgate_http::fetch::error::FetchError;
 
 /// The way to one server, and what it said of its tools over this way.
 #[derive(Debug)]

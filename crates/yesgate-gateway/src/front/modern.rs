@@ -26,8 +26,8 @@ use crate::board::{Listening, Scope};
 use crate::mirror;
 use crate::raw::Raw;
 use crate::reply::Reply;
-use crate::sse;
 use crate::talk::{Notice, Party};
+use yesgate_http::sse;
 
 impl HttpFront {
     pub(super) async fn modern(

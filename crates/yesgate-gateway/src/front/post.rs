@@ -12,10 +12,10 @@ use super::meta::Meta;
 use super::revision::Revision;
 use super::{HttpFront, ResponseBody, answer, headers};
 use crate::board::Scope;
-use crate::edge::intake::is_json;
 use crate::era::Era;
 use crate::mirror;
 use crate::reply::Reply;
+use yesgate_http::edge::intake::is_json;
 
 /// What the header says of the revision.
 #[derive(Clone, Copy, Debug)]

@@ -19,7 +19,7 @@ use super::{HttpFront, ResponseBody, answer, headers};
 use crate::board::Scope;
 use crate::era::Era;
 use crate::mirror;
-use crate::sse;
+use yesgate_http::sse;
 
 impl HttpFront {
     /// A `GET`: the general stream, or the rest of one that was cut off.

@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::sse;
 use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use yesgate_http::sse;
 
 /// How much is kept for a session.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -10,9 +10,9 @@ use yesgate_core::refusal::Refusal;
 
 use super::status;
 use crate::base::Base;
-use crate::edge::body::Body;
 use crate::raw::{RawObject, bytes};
 use crate::reply::{NO_SUCH_TOOL, Own, Reply, refused};
+use yesgate_http::edge::body::Body;
 
 /// A JSON document.
 pub(crate) fn json(status: StatusCode, value: &Value) -> Response<Body> {

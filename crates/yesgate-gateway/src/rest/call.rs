@@ -16,11 +16,11 @@ use yesgate_core::id::ServerName;
 use super::{RestFront, answer};
 use crate::board::{Ask, Scope};
 use crate::cancel::Cancel;
-use crate::edge::body::Body;
 use crate::era::{CLIENT_CAPABILITIES, CLIENT_INFO, MODERN_VERSION, PROTOCOL_VERSION};
 use crate::raw::{Params, Raw, raw};
 use crate::talk::{AskError, Boxed, InputAnswer, InputRequest, Notice, Talk};
 use crate::trace::remote_parent;
+use yesgate_http::edge::body::Body;
 
 impl RestFront {
     /// Calls a tool, and waits for what comes of it.

@@ -22,7 +22,7 @@ use yesgate_core::token::ConfirmToken;
 use super::look::{is_its_application, no_such_intent};
 use super::{RestFront, answer, application};
 use crate::custom::{CustomError, CustomOperation};
-use crate::edge::body::Body;
+use yesgate_http::edge::body::Body;
 
 impl RestFront {
     /// Puts a question for an application.

@@ -17,8 +17,8 @@ use yesgate_ledger::LedgerError;
 use super::answer::{self, Parts};
 use super::{RestFront, application};
 use crate::custom::METHOD;
-use crate::edge::body::Body;
 use crate::gate::Naming;
+use yesgate_http::edge::body::Body;
 
 impl RestFront {
     /// Says where a question stands.

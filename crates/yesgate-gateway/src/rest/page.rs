@@ -8,7 +8,7 @@ use http::header::{
 };
 use yesgate_core::id::IntentId;
 
-use crate::edge::body::Body;
+use yesgate_http::edge::body::Body;
 
 /// The page for a question.
 pub(crate) fn page(id: &IntentId) -> Response<Body> {

@@ -15,9 +15,9 @@ use serde_json::json;
 use url::Url;
 
 use crate::era::{Era, MODERN_VERSION};
-use crate::fetch::parts::Parts;
-use crate::fetch::{FetchLimits, HttpClient};
 use crate::mirror;
+use yesgate_http::fetch::parts::Parts;
+use yesgate_http::fetch::{FetchLimits, HttpClient};
 
 /// The challenge of the server at this address. `None` where it makes none, or is silent: then there are
 /// other ways to find its authorization server, and they say what is wrong.

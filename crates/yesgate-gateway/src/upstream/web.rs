@@ -20,14 +20,14 @@ use super::exchange::{Answer, Step};
 use super::{NotSent, Outgoing, Unsent};
 use crate::envelope::{Envelope, Kind, RequestKey};
 use crate::era::Era;
-use crate::fetch::error::FetchError;
-use crate::fetch::events::EventStream;
-use crate::fetch::parts::Parts;
-use crate::fetch::{self, AnswerBody, HttpClient};
 use crate::mirror;
-use crate::sse::Event;
 use crate::talk::Boxed;
 use crate::trace::{TraceContext, Tracing};
+use yesgate_http::fetch::error::FetchError;
+use yesgate_http::fetch::events::EventStream;
+use yesgate_http::fetch::parts::Parts;
+use yesgate_http::fetch::{self, AnswerBody, HttpClient};
+use yesgate_http::sse::Event;
 
 /// Where a server is, and how we show who we are.
 #[derive(Clone, Debug)]

@@ -19,10 +19,10 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::time::timeout;
 use tracing::instrument::WithSubscriber as _;
 use tracing::subscriber::NoSubscriber;
-use yesgate_gateway::fetch::error::FetchError;
-use yesgate_gateway::fetch::parts::Parts;
-use yesgate_gateway::fetch::{AnswerBody, FetchLimits, HttpClient};
 use yesgate_gateway::trace::Tracing;
+use yesgate_http::fetch::error::FetchError;
+use yesgate_http::fetch::parts::Parts;
+use yesgate_http::fetch::{AnswerBody, FetchLimits, HttpClient};
 
 use super::spans::ExportedSpans;
 

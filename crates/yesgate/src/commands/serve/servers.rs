@@ -19,13 +19,13 @@ use yesgate_core::policy::{
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::era::Era;
-use yesgate_gateway::fetch::{FetchLimits, HttpClient};
 use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting};
 use yesgate_gateway::manners::Manners;
 use yesgate_gateway::metrics::Metrics;
 use yesgate_gateway::server::{Place, Server, ServerSpec};
 use yesgate_gateway::trace::Tracing;
 use yesgate_gateway::upstream::web::{Credentials, WebPlace};
+use yesgate_http::fetch::{FetchLimits, HttpClient};
 use yesgate_ledger::Ledger;
 
 use super::super::wrap::REACH;

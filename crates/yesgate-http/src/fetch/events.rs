@@ -48,7 +48,7 @@ impl EventStream {
 
     /// Nothing more is wanted of it, and the server will end it by itself: the connection is kept for the next
     /// request.
-    pub(crate) fn see_off(mut self) {
+    pub fn see_off(mut self) {
         if let Some(body) = self.body.take() {
             body.see_off();
         }
