@@ -13,6 +13,7 @@ use crate::class::Class;
 use crate::digest::{CallDigest, DefinitionDigest, Digest, Hasher};
 use crate::id::{BootId, GrantId, IntentId, KeyId, KeyName, ServerName, ToolName};
 use crate::mode::Mode;
+use crate::person::PersonEvent;
 
 /// One step, with its time and its question.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
@@ -290,6 +291,8 @@ pub enum AuditEvent {
         /// By whom.
         by: String,
     },
+    /// Something about the people who decide, or their sessions.
+    Person(PersonEvent),
 }
 
 /// The hash before the first row.

@@ -98,6 +98,15 @@ id_type!(
     GrantId, "gr_"
 );
 
+id_type!(
+    /// Names one person who may decide. Not a secret: it lets nobody in.
+    PersonId, "person_"
+);
+id_type!(
+    /// Names one signed-in browser. Not the secret that the browser holds: it lets nobody in.
+    SessionId, "session_"
+);
+
 /// Declares a name that somebody outside chose: bounded, printable, one line.
 macro_rules! name_type {
     ($(#[$doc:meta])* $name:ident, $expected:literal, $allowed:expr) => {
@@ -190,6 +199,13 @@ name_type!(
     /// The operator's name for a budget.
     BudgetName,
     "a budget's name (1 to 128 of `A-Z a-z 0-9 _ . -`)",
+    |c| c.is_ascii_alphanumeric() || "_.-".contains(c)
+);
+
+name_type!(
+    /// A group of people whom rules can name.
+    GroupName,
+    "a group's name (1 to 128 of `A-Z a-z 0-9 _ . -`)",
     |c| c.is_ascii_alphanumeric() || "_.-".contains(c)
 );
 

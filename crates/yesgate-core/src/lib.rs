@@ -25,6 +25,7 @@ pub mod key;
 pub mod mode;
 pub mod pace;
 pub mod permit;
+pub mod person;
 pub mod policy;
 pub mod redact;
 pub mod refusal;

@@ -10,10 +10,11 @@ use yesgate_core::budget::{Sums, Window};
 use yesgate_core::caller::Caller;
 use yesgate_core::digest::ServerIdentity;
 use yesgate_core::grant::{Grant, GrantRecord};
-use yesgate_core::id::{BootId, IntentId, ServerName};
+use yesgate_core::id::{BootId, IntentId, PersonId, ServerName, SessionId};
 use yesgate_core::intent::{Intent, SlotKey};
 use yesgate_core::key::{BearerKeyHash, KeyRecord};
 use yesgate_core::pace::{Pace, Recent};
+use yesgate_core::person::{Link, Person, SecretHash, Session};
 use yesgate_core::policy::Pins;
 use yesgate_core::token::ConfirmTokenHash;
 
@@ -44,6 +45,10 @@ pub(crate) enum Target {
     Keys,
     /// No intent, but all remembered yeses.
     Grants,
+    /// No intent, but everybody, and their sessions that nobody ended.
+    People,
+    /// No intent, but one sign-in link and whose it is.
+    Link(SecretHash),
 }
 
 /// What was loaded for a change; what its target does not name is empty.
@@ -61,6 +66,12 @@ pub(crate) struct Found {
     pub(crate) recent: Recent,
     /// The remembered yeses: of a slot, of a server, or all.
     pub(crate) grants: Vec<GrantRecord>,
+    /// Everybody.
+    pub(crate) people: Vec<Person>,
+    /// Their sessions that nobody ended.
+    pub(crate) sessions: Vec<Session>,
+    /// A sign-in link, and whose it is.
+    pub(crate) link: Option<(Link, Person)>,
 }
 
 /// How many intents one change of many takes at most, so that others get their turn.
@@ -84,6 +95,8 @@ pub(crate) enum Write {
     Key(KeyRecord, BearerKeyHash),
     /// A yes to be remembered. Its audit row comes with the question that it is made from.
     Grant(Box<Grant>),
+    /// Something about people. Its audit row comes with the same change.
+    People(PeopleWrite),
     /// A sealed secret, in place of an earlier one of that name.
     Keep {
         /// What it is kept under.
@@ -96,6 +109,23 @@ pub(crate) enum Write {
         /// What it was kept under.
         name: String,
     },
+}
+
+/// Something to store about people.
+#[derive(Debug)]
+pub(crate) enum PeopleWrite {
+    /// A person, new or changed.
+    Person(Person),
+    /// A link to sign in with.
+    Link(Link, SecretHash),
+    /// No link of theirs counts any more.
+    SpendLinks(PersonId),
+    /// A session that begins.
+    Session(Session, SecretHash),
+    /// A session was used.
+    Seen(SessionId),
+    /// A session ends.
+    EndSession(SessionId),
 }
 
 /// A change that a store carries out.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use yesgate_core::audit::AuditEntry;
 use yesgate_core::digest::Digest;
-use yesgate_core::id::{GrantId, IntentId, KeyId, ServerName, ToolName};
+use yesgate_core::id::{GrantId, IntentId, KeyId, PersonId, ServerName, ToolName};
 
 use crate::error::LedgerError;
 
@@ -133,6 +133,11 @@ pub enum Fault {
         /// The grant.
         id: GrantId,
     },
+    /// A person is not who was written down.
+    PersonDiffers {
+        /// The person.
+        id: PersonId,
+    },
     /// What humans set for callers is not what was written down.
     RegimeDiffers,
 }
@@ -177,6 +182,7 @@ impl fmt::Display for Fault {
             Self::GrantDiffers { id } => {
                 write!(f, "the remembered yes `{id}` is not the one in the audit trail")
             }
+            Self::PersonDiffers { id } => write!(f, "the person `{id}` is not the one in the audit trail"),
             Self::KeyDiffers { id } => write!(f, "the key `{id}` is not the one in the audit trail"),
         }
     }

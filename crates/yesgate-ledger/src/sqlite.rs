@@ -10,6 +10,7 @@ mod file;
 mod grants;
 mod keys;
 mod pace;
+mod people;
 mod queries;
 mod regime;
 mod rows;
@@ -35,6 +36,7 @@ use yesgate_core::grant::GrantRecord;
 use yesgate_core::id::{BootId, BudgetName, IntentId, ServerName};
 use yesgate_core::intent::{Intent, SlotKey};
 use yesgate_core::key::{BearerKeyHash, KeyRecord};
+use yesgate_core::person::{Link, Person, SecretHash, Session};
 use yesgate_core::policy::Pins;
 use yesgate_core::regime::Regimes;
 
@@ -205,6 +207,22 @@ impl Sqlite {
 
     pub(crate) async fn kept(&self, name: String) -> Result<Option<Vec<u8>>, LedgerError> {
         self.read(move |connection| keys::kept(connection, &name)).await
+    }
+
+    pub(crate) async fn people(&self) -> Result<Vec<Person>, LedgerError> {
+        self.read(people::people).await
+    }
+
+    pub(crate) async fn link(&self, secret: SecretHash) -> Result<Option<(Link, Person)>, LedgerError> {
+        self.read(move |connection| people::link(connection, &secret)).await
+    }
+
+    pub(crate) async fn session(&self, secret: SecretHash) -> Result<Option<(Session, Person)>, LedgerError> {
+        self.read(move |connection| people::session(connection, &secret)).await
+    }
+
+    pub(crate) async fn sessions(&self) -> Result<Vec<Session>, LedgerError> {
+        self.read(people::sessions).await
     }
 
     pub(crate) async fn spent(

@@ -107,7 +107,8 @@ impl Told {
             | AuditEvent::FirstUse { .. }
             | AuditEvent::Pinned { .. }
             | AuditEvent::KeyAdded { .. }
-            | AuditEvent::KeyRevoked { .. } => {}
+            | AuditEvent::KeyRevoked { .. }
+            | AuditEvent::Person(_) => {}
         }
         if !keeps_yes(told.state) {
             told.yes = None;
@@ -169,7 +170,8 @@ fn step(event: &AuditEvent) -> Result<Option<Event>, Impossible> {
         | AuditEvent::FirstUse { .. }
         | AuditEvent::Pinned { .. }
         | AuditEvent::KeyAdded { .. }
-        | AuditEvent::KeyRevoked { .. } => Err(Impossible),
+        | AuditEvent::KeyRevoked { .. }
+        | AuditEvent::Person(_) => Err(Impossible),
     }
 }
 

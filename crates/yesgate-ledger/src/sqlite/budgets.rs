@@ -35,6 +35,8 @@ pub(super) fn fill(
         | Target::RunningOf(_)
         | Target::Open
         | Target::Grants
+        | Target::People
+        | Target::Link(_)
         | Target::Server(..)
         | Target::Keys => {
             return Ok(());
@@ -83,7 +85,7 @@ fn sum(
     // What cannot be told of a spend (a NULL) leaves it counted.
     let mut statement = connection.prepare_cached(
         "SELECT spend.amount, spend.at FROM spend LEFT JOIN intent ON intent.id = spend.intent
-         WHERE budget = ?1 AND org = ?2 AND currency IS ?3 AND at > ?4
+         WHERE budget = ?1 AND spend.org = ?2 AND currency IS ?3 AND at > ?4
                AND (?5 IS NULL OR recipient = ?5) AND (?6 IS NULL OR principal = ?6)
                AND NOT coalesce(intent.state = 'approved' AND intent.run_by <= ?7, false)
                AND NOT coalesce(intent.digest = ?8 AND intent.matters_until > ?7

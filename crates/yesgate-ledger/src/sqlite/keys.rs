@@ -16,10 +16,11 @@ use crate::change::Write;
 use crate::error::LedgerError;
 
 /// Carries out what is no intent and no audit row.
-pub(super) fn write(connection: &Connection, write: Write) -> Result<(), Fault> {
+pub(super) fn write(connection: &Connection, write: Write, now: Timestamp) -> Result<(), Fault> {
     match write {
         Write::Key(record, hash) => add(connection, &record, &hash),
         Write::Grant(grant) => super::grants::add(connection, &grant),
+        Write::People(write) => super::people::write(connection, write, now),
         Write::Keep { name, sealed } => {
             connection
                 .prepare_cached("INSERT OR REPLACE INTO kept (name, sealed) VALUES (?1, ?2)")?

@@ -28,6 +28,7 @@ pub(super) fn told_by(event: &AuditEvent) -> Option<(Key, Option<String>)> {
         AuditEvent::WentOn { .. } => Some((everything(), None)),
         AuditEvent::KeyAdded { .. }
         | AuditEvent::KeyRevoked { .. }
+        | AuditEvent::Person(_)
         | AuditEvent::Edited { .. }
         | AuditEvent::YesCounted { .. }
         | AuditEvent::Granted { .. }

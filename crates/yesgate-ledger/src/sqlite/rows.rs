@@ -19,7 +19,7 @@ pub(super) struct Loaded {
 /// Loads the intents that a change is about.
 pub(super) fn load(connection: &Connection, target: &Target, now: Timestamp) -> Result<Vec<Loaded>, Fault> {
     match target {
-        Target::Nothing | Target::Keys | Target::Grants => Ok(Vec::new()),
+        Target::Nothing | Target::Keys | Target::Grants | Target::People | Target::Link(_) => Ok(Vec::new()),
         Target::Intent(id) => select(connection, "id = ?1", [id.as_str()]),
         Target::Token(hash) => select(connection, "token_hash = ?1", [hash.0.as_bytes()]),
         Target::Slot(slot, _) | Target::Asking(slot, ..) => {
@@ -81,9 +81,9 @@ pub(super) fn insert(connection: &Connection, intent: &Intent, now: Timestamp) -
     connection
         .prepare_cached(
             "INSERT INTO intent (id, version, slot, digest, token_hash, state, server, identity, decide_by, run_by,
-                                 boot, handed_over, matters_until, body)
+                                 boot, handed_over, matters_until, org, body)
              VALUES (:id, 1, :slot, :digest, :token_hash, :state, :server, :identity, :decide_by, :run_by,
-                     :boot, :handed_over, :matters_until, :body)",
+                     :boot, :handed_over, :matters_until, :org, :body)",
         )?
         .execute(named_params! {
             ":id": columns.id,
@@ -98,6 +98,7 @@ pub(super) fn insert(connection: &Connection, intent: &Intent, now: Timestamp) -
             ":boot": columns.boot,
             ":handed_over": columns.handed_over,
             ":matters_until": matters_until(intent, now),
+            ":org": columns.org,
             ":body": body(intent)?,
         })?;
     Ok(())
@@ -151,11 +152,12 @@ struct Columns {
     run_by: Option<i64>,
     boot: Option<String>,
     handed_over: bool,
+    org: String,
 }
 
 /// What [`Columns::read`] reads.
 pub(super) const SELECT: &str = "SELECT version, body, id, slot, digest, token_hash, state, server, identity, \
-                                 decide_by, run_by, boot, handed_over FROM intent";
+                                 decide_by, run_by, boot, handed_over, org FROM intent";
 
 impl Columns {
     fn of(intent: &Intent) -> Self {
@@ -172,6 +174,7 @@ impl Columns {
             run_by: intent.run_by().map(nanoseconds),
             boot: intent.boot().map(ToString::to_string),
             handed_over: intent.handed_over(),
+            org: binding.caller.org.to_string(),
         }
     }
 
@@ -189,6 +192,7 @@ impl Columns {
             run_by: row.get(10)?,
             boot: row.get(11)?,
             handed_over: row.get(12)?,
+            org: row.get(13)?,
         };
         Ok((columns, row.get(0)?, row.get(1)?))
     }

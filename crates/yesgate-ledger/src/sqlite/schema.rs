@@ -46,7 +46,7 @@ fn is_foreign(connection: &Connection, version: i64) -> Result<bool, Fault> {
 const APPLICATION_ID: i64 = 0x5945_5347;
 
 /// The n-th one makes schema n + 1 of schema n. Never change one that was released.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     // Times are nanoseconds since 1970. The columns of `intent` are there to be searched; the body
     // is the intent. `matters_until` says how long an intent is part of its slot.
     "CREATE TABLE intent (
@@ -182,4 +182,36 @@ const MIGRATIONS: [&str; 6] = [
          caller BLOB PRIMARY KEY,
          at     INTEGER NOT NULL
      ) STRICT, WITHOUT ROWID;",
+    // People who decide, what lets them in and what they hold then; secrets as their hashes. Whose a question is can
+    // be searched: people see those of their own organisation.
+    "CREATE TABLE person (
+         number INTEGER PRIMARY KEY,
+         id     TEXT NOT NULL UNIQUE,
+         body   TEXT NOT NULL
+     ) STRICT;
+
+     CREATE TABLE link (
+         hash     BLOB    PRIMARY KEY,
+         person   TEXT    NOT NULL REFERENCES person (id),
+         way      TEXT    NOT NULL,
+         made_at  INTEGER NOT NULL,
+         ends_at  INTEGER NOT NULL,
+         spent_at INTEGER,
+         browser  BLOB
+     ) STRICT, WITHOUT ROWID;
+
+     CREATE TABLE session (
+         id       TEXT    PRIMARY KEY,
+         hash     BLOB    NOT NULL UNIQUE,
+         person   TEXT    NOT NULL REFERENCES person (id),
+         way      TEXT    NOT NULL,
+         begun_at INTEGER NOT NULL,
+         seen_at  INTEGER NOT NULL,
+         browser  TEXT    NOT NULL,
+         ended_at INTEGER
+     ) STRICT, WITHOUT ROWID;
+
+     ALTER TABLE intent ADD COLUMN org TEXT NOT NULL DEFAULT '';
+     UPDATE intent SET org = json_extract(body, '$.question.binding.caller.org');
+     CREATE INDEX intent_by_org ON intent (org, state, number);",
 ];

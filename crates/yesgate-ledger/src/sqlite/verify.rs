@@ -8,13 +8,14 @@ use yesgate_core::audit::{AuditEntry, AuditEvent, GENESIS, chain};
 use yesgate_core::caller::Caller;
 use yesgate_core::digest::Digest;
 use yesgate_core::grant::GrantRecord;
-use yesgate_core::id::{BudgetName, GrantId, IntentId, KeyId, KeyName, ServerName, ToolName};
+use yesgate_core::id::{BudgetName, GrantId, IntentId, KeyId, KeyName, PersonId, ServerName, ToolName};
 use yesgate_core::key::{BearerKeyHash, KeyRecord};
+use yesgate_core::person::{Person, PersonEvent};
 use yesgate_core::policy::Pin;
 
 use super::fault::Fault as StoreFault;
 use super::rows::{self, Head, Loaded};
-use super::{budgets, grants, keys, queries, regime};
+use super::{budgets, grants, keys, people, queries, regime};
 use crate::report::{Fault, VerifyReport};
 use crate::spending::Spending;
 use crate::told::Told;
@@ -30,6 +31,7 @@ pub(super) fn verify(connection: &Connection) -> Result<VerifyReport, StoreFault
     trail.compare_pins(&snapshot, &mut report)?;
     trail.compare_keys(&snapshot, &mut report)?;
     trail.compare_grants(&snapshot, &mut report)?;
+    trail.compare_people(&snapshot, &mut report)?;
     if trail.regime != regime::all_words(&snapshot)? {
         report.find(Fault::RegimeDiffers);
     }
@@ -47,6 +49,7 @@ struct Trail {
     keys: BTreeMap<KeyId, Key>,
     regime: BTreeMap<regime::Key, String>,
     grants: BTreeMap<GrantId, Remembered>,
+    people: BTreeMap<PersonId, Digest>,
 }
 
 /// The part of a remembered yes that its audit rows determine.
@@ -139,6 +142,13 @@ impl Trail {
             AuditEvent::KeyAdded { id, name, caller, fingerprint, .. } => {
                 self.keys.insert(id, Key { name, caller, fingerprint, revoked_at: None });
             }
+            AuditEvent::Person(PersonEvent::Set { person, fingerprint, .. }) => {
+                self.people.insert(person, fingerprint);
+            }
+            // They end by themselves, and let nobody do what a person who is known could not.
+            AuditEvent::Person(
+                PersonEvent::LinkMade { .. } | PersonEvent::SignedIn { .. } | PersonEvent::SignedOut { .. },
+            ) => {}
             AuditEvent::KeyRevoked { id, .. } => match self.keys.get_mut(&id) {
                 Some(key) if key.revoked_at.is_none() => key.revoked_at = Some(entry.at),
                 Some(_) | None => report.find(Fault::ImpossibleStep { sequence }),
@@ -231,6 +241,20 @@ impl Trail {
         let ids: BTreeSet<_> = self.grants.keys().chain(stored.keys()).collect();
         for id in ids.into_iter().filter(|id| differs(*id)) {
             report.find(Fault::GrantDiffers { id: id.clone() });
+        }
+        Ok(())
+    }
+
+    /// Looks for people whom nobody added, who are gone, or who are not what was written down last.
+    fn compare_people(&self, connection: &Connection, report: &mut VerifyReport) -> Result<(), StoreFault> {
+        let stored: BTreeMap<PersonId, Digest> = people::people(connection)?
+            .iter()
+            .map(|person| (person.id.clone(), Person::fingerprint(person)))
+            .collect();
+        let differs = |id| self.people.get(id) != stored.get(id);
+        let ids: BTreeSet<_> = self.people.keys().chain(stored.keys()).collect();
+        for id in ids.into_iter().filter(|id| differs(*id)) {
+            report.find(Fault::PersonDiffers { id: id.clone() });
         }
         Ok(())
     }

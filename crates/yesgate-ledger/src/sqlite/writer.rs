@@ -18,7 +18,7 @@ use yesgate_core::json::CanonicalJson;
 use super::ReadJob;
 use super::fault::Fault;
 use super::rows::{self, Head, Loaded};
-use super::{budgets, grants, keys, pace, queries, regime};
+use super::{budgets, grants, keys, pace, people, queries, regime};
 use crate::change::{Change, Found, Target};
 use crate::changes::Bell;
 use crate::error::LedgerError;
@@ -195,7 +195,7 @@ impl Batch<'_> {
             self.store(intent, before, &target)?;
         }
         for write in effects.writes {
-            keys::write(self.connection, write)?;
+            keys::write(self.connection, write, now)?;
         }
         for event in effects.events {
             self.append(&AuditEntry { at: now, intent: None, event })?;
@@ -223,6 +223,11 @@ impl Batch<'_> {
                 let recent = pace::recent(self.connection, caller, pace, self.now)?;
                 Ok(Found { sums, grants: grants::of_slot(self.connection, *slot)?, recent, ..found })
             }
+            Target::People => {
+                let sessions = people::sessions(self.connection)?;
+                Ok(Found { people: people::people(self.connection)?, sessions, ..found })
+            }
+            Target::Link(secret) => Ok(Found { link: people::link(self.connection, secret)?, ..found }),
             Target::Nothing
             | Target::Intent(_)
             | Target::Token(_)
@@ -343,6 +348,7 @@ impl Batch<'_> {
             },
             // The key was stored with its hash, and the grant with its terms, which the rows do not have.
             AuditEvent::KeyAdded { .. }
+            | AuditEvent::Person(_)
             | AuditEvent::Edited { .. }
             | AuditEvent::YesCounted { .. }
             | AuditEvent::Granted { .. }
@@ -398,7 +404,9 @@ fn belongs(intent: &Intent, before: Option<&Loaded>, target: &Target) -> bool {
             | Target::RunningOf(_)
             | Target::Server(..)
             | Target::Keys
-            | Target::Grants,
+            | Target::Grants
+            | Target::People
+            | Target::Link(_),
         ) => false,
     }
 }

@@ -32,6 +32,7 @@ mod people;
 mod reading;
 #[cfg(test)]
 mod sight;
+mod sign_in;
 #[cfg(test)]
 mod stops;
 #[cfg(test)]

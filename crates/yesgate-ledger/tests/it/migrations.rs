@@ -40,7 +40,7 @@ async fn a_ledger_of_schema_1_is_taken_over_whole() {
         .unwrap()
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .unwrap();
-    assert_eq!(version, 6);
+    assert_eq!(version, 7);
 }
 
 /// X5: a server that was reviewed under schema 1 is first used afterwards: what it has then is not new, and the review

@@ -1,0 +1,176 @@
+//! People, the links that let them in, and their sessions.
+
+use std::collections::BTreeSet;
+
+use jiff::SignedDuration;
+use yesgate_core::id::{PersonId, SessionId};
+use yesgate_core::person::{Link, LinkSecret, LinkWay, Person, Role, Session, SessionSecret, SignInWay};
+use yesgate_ledger::{Ledger, NewSession, NotSet};
+
+use crate::support::{Place, TestClock, assert_sound, entropy, in_memory, t};
+
+fn person(seed: u32, name: &str, role: Role) -> Person {
+    Person {
+        id: PersonId::from_entropy(entropy(seed)),
+        name: name.parse().unwrap(),
+        org: "local".parse().unwrap(),
+        mail: None,
+        role,
+        groups: BTreeSet::new(),
+        added_at: t(0),
+        removed_at: None,
+    }
+}
+
+async fn add(ledger: &Ledger, person: &Person) -> Result<(), NotSet> {
+    ledger.set_person(person.clone(), "the console").await.unwrap()
+}
+
+fn secret(seed: u32) -> LinkSecret {
+    LinkSecret::from_entropy(entropy(seed))
+}
+
+async fn make_link(ledger: &Ledger, person: &Person, seed: u32) {
+    let made_at = ledger.now();
+    let link = Link {
+        person: person.id.clone(),
+        way: LinkWay::Console,
+        made_at,
+        ends_at: made_at + LinkWay::Console.lifetime(),
+        spent_at: None,
+        browser: None,
+    };
+    ledger.make_link(link, secret(seed).hash(), "the console").await.unwrap();
+}
+
+fn new_session(seed: u32) -> (SessionSecret, NewSession) {
+    let held = SessionSecret::from_entropy(entropy(seed ^ 0xffff));
+    let id = SessionId::from_entropy(entropy(seed));
+    let new = NewSession { id, secret: held.hash(), browser: "Firefox".into() };
+    (held, new)
+}
+
+async fn sign_in(ledger: &Ledger, link: u32, seed: u32) -> Option<SessionSecret> {
+    let (held, new) = new_session(seed);
+    ledger.use_link(secret(link).hash(), new).await.unwrap().map(|_| held)
+}
+
+async fn is_in(ledger: &Ledger, held: &SessionSecret) -> bool {
+    ledger.session(held.hash()).await.unwrap().is_some()
+}
+
+/// O-S1: looking at a link uses nothing up; used once it lets nobody in again.
+#[tokio::test]
+async fn a_link_lets_its_person_in_once() {
+    let clock = TestClock::new();
+    let ledger = in_memory(&clock).await;
+    let ada = person(1, "ada", Role::Owner);
+    add(&ledger, &ada).await.unwrap();
+    make_link(&ledger, &ada, 1).await;
+    for _ in 0..3 {
+        assert_eq!(ledger.link(secret(1).hash()).await.unwrap().unwrap().1, ada);
+    }
+    assert_eq!(ledger.link(secret(2).hash()).await.unwrap(), None);
+
+    let held = sign_in(&ledger, 1, 10).await.unwrap();
+    let (session, who) = ledger.session(held.hash()).await.unwrap().unwrap();
+    assert_eq!((who, session.way, session.browser.as_str()), (ada, SignInWay::Console, "Firefox"));
+    assert!(sign_in(&ledger, 1, 11).await.is_none());
+    assert_eq!(ledger.link(secret(1).hash()).await.unwrap(), None);
+    assert_sound(&ledger).await;
+}
+
+/// O-S1: the newest link makes the older ones worthless, and none counts for long.
+#[tokio::test]
+async fn an_older_link_and_an_old_link_let_nobody_in() {
+    let clock = TestClock::new();
+    let ledger = in_memory(&clock).await;
+    let ada = person(1, "ada", Role::Owner);
+    add(&ledger, &ada).await.unwrap();
+    make_link(&ledger, &ada, 1).await;
+    make_link(&ledger, &ada, 2).await;
+    assert!(sign_in(&ledger, 1, 10).await.is_none());
+    clock.set(15 * 60);
+    assert!(sign_in(&ledger, 2, 11).await.is_none());
+    make_link(&ledger, &ada, 3).await;
+    assert!(sign_in(&ledger, 3, 12).await.is_some());
+}
+
+/// O-S3: sessions end by being ended, by idling, and with their person.
+#[tokio::test]
+async fn a_session_ends_in_every_way_it_should() {
+    let clock = TestClock::new();
+    let ledger = in_memory(&clock).await;
+    let (ada, bob) = (person(1, "ada", Role::Owner), person(2, "bob", Role::Approver));
+    let mut held = Vec::new();
+    for (seed, person) in [(1, &ada), (2, &bob)] {
+        add(&ledger, person).await.unwrap();
+        for tab in 0..2 {
+            make_link(&ledger, person, seed * 10 + tab).await;
+            held.push(sign_in(&ledger, seed * 10 + tab, seed * 100 + tab).await.unwrap());
+        }
+    }
+    let [a1, a2, b1, b2] = held.as_slice() else { unreachable!() };
+    let first = ledger.session(a1.hash()).await.unwrap().unwrap().0.id;
+    // Nobody ends somebody else's session by naming it.
+    assert_eq!(ledger.end_sessions(&bob.id, Some(first.clone()), "bob").await.unwrap(), 0);
+    assert_eq!(ledger.end_sessions(&ada.id, Some(first), "ada").await.unwrap(), 1);
+    assert!(!is_in(&ledger, a1).await && is_in(&ledger, a2).await);
+
+    let removed = Person { removed_at: Some(t(1)), ..bob.clone() };
+    make_link(&ledger, &bob, 99).await;
+    add(&ledger, &removed).await.unwrap();
+    assert!(!is_in(&ledger, b1).await && !is_in(&ledger, b2).await);
+    assert!(sign_in(&ledger, 99, 999).await.is_none());
+
+    let almost = Session::IDLE - SignedDuration::from_secs(1);
+    clock.set(almost.as_secs());
+    assert!(is_in(&ledger, a2).await);
+    let session = ledger.session(a2.hash()).await.unwrap().unwrap().0;
+    ledger.see_session(&session.id).await.unwrap();
+    clock.set((almost * 2).as_secs());
+    assert!(is_in(&ledger, a2).await);
+    clock.set((almost * 4).as_secs());
+    assert!(!is_in(&ledger, a2).await);
+    assert_sound(&ledger).await;
+}
+
+#[tokio::test]
+async fn a_name_is_one_persons_and_somebody_always_rules() {
+    let clock = TestClock::new();
+    let ledger = in_memory(&clock).await;
+    let ada = person(1, "ada", Role::Owner);
+    add(&ledger, &ada).await.unwrap();
+    assert_eq!(add(&ledger, &person(2, "ada", Role::Viewer)).await, Err(NotSet::NameTaken));
+    assert_eq!(add(&ledger, &Person { role: Role::Viewer, ..ada.clone() }).await, Err(NotSet::LastOwner));
+    let gone = Person { removed_at: Some(t(1)), ..ada.clone() };
+    assert_eq!(add(&ledger, &gone).await, Err(NotSet::LastOwner));
+
+    add(&ledger, &person(3, "eve", Role::Owner)).await.unwrap();
+    add(&ledger, &gone).await.unwrap();
+    // The name is free again.
+    add(&ledger, &person(4, "ada", Role::Viewer)).await.unwrap();
+    assert_sound(&ledger).await;
+}
+
+/// O-S5: no secret is in the file, and who edits a person in it is found out.
+#[tokio::test]
+async fn the_file_has_no_secret_and_an_edited_person_is_noticed() {
+    let place = Place::new();
+    let ledger = place.open(1).await;
+    let ada = person(1, "ada", Role::Viewer);
+    add(&ledger, &ada).await.unwrap();
+    make_link(&ledger, &ada, 1).await;
+    let held = sign_in(&ledger, 1, 10).await.unwrap();
+    assert_sound(&ledger).await;
+    drop(ledger);
+    let bytes = std::fs::read(&place.path).unwrap();
+    for needle in [secret(1).expose(), held.expose()] {
+        assert!(!bytes.windows(needle.len()).any(|window| window == needle.as_bytes()));
+    }
+    place.tamper("UPDATE person SET body = replace(body, 'viewer', 'owner')");
+    let ledger = place.open(2).await;
+    let report = ledger.verify().await.unwrap();
+    let faults: Vec<String> = report.faults.iter().map(ToString::to_string).collect();
+    assert_eq!(faults, [format!("the person `{}` is not the one in the audit trail", ada.id)]);
+}
