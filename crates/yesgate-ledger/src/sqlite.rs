@@ -9,6 +9,7 @@ mod fault;
 mod file;
 mod grants;
 mod keys;
+mod listing;
 mod pace;
 mod people;
 mod queries;
@@ -33,7 +34,7 @@ use yesgate_core::caller::Caller;
 use yesgate_core::clock::Clock;
 use yesgate_core::digest::{CallDigest, ServerIdentity};
 use yesgate_core::grant::GrantRecord;
-use yesgate_core::id::{BootId, BudgetName, IntentId, ServerName};
+use yesgate_core::id::{BootId, BudgetName, IntentId, OrgId, ServerName};
 use yesgate_core::intent::{Intent, SlotKey};
 use yesgate_core::key::{BearerKeyHash, KeyRecord};
 use yesgate_core::person::{Link, Person, SecretHash, Session};
@@ -47,6 +48,7 @@ use crate::change::Change;
 use crate::changes::{Bell, Changes};
 use crate::error::LedgerError;
 use crate::filter::Filter;
+use crate::listing::{Listed, Listing, Stage};
 use crate::report::{AuditRow, VerifyReport};
 use crate::spending::Spending;
 
@@ -141,6 +143,14 @@ impl Sqlite {
 
     pub(crate) async fn intents(&self, filter: Filter) -> Result<Vec<Intent>, LedgerError> {
         self.read(move |connection| queries::intents(connection, filter)).await
+    }
+
+    pub(crate) async fn list(&self, listing: Listing) -> Result<Vec<Listed>, LedgerError> {
+        self.read(move |connection| listing::list(connection, &listing)).await
+    }
+
+    pub(crate) async fn count(&self, org: OrgId, stage: Stage, most: u32) -> Result<u32, LedgerError> {
+        self.read(move |connection| listing::count(connection, &org, stage, most)).await
     }
 
     pub(crate) async fn find(&self, beginning: String) -> Result<Vec<IntentId>, LedgerError> {

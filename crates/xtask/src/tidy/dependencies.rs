@@ -11,12 +11,13 @@ use crate::shell::Shell;
 /// Every crate that ships, and the crates of the house that it may use.
 ///
 /// A new crate or a new arrow is a decision: it gets a page in `docs/decisions` and a line here.
-const MAY_USE: [(&str, &[&str]); 5] = [
+const MAY_USE: [(&str, &[&str]); 6] = [
     ("yesgate-core", &[]),
     ("yesgate-ledger", &["yesgate-core"]),
     ("yesgate-http", &["yesgate-core"]),
     ("yesgate-gateway", &["yesgate-core", "yesgate-ledger", "yesgate-http"]),
-    ("yesgate", &["yesgate-core", "yesgate-ledger", "yesgate-http", "yesgate-gateway"]),
+    ("yesgate-web", &["yesgate-core", "yesgate-ledger", "yesgate-http"]),
+    ("yesgate", &["yesgate-core", "yesgate-ledger", "yesgate-http", "yesgate-gateway", "yesgate-web"]),
 ];
 
 /// Crates that never ship: they may use what they like, and only tests may use them.

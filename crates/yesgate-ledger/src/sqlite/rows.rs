@@ -8,6 +8,7 @@ use yesgate_core::intent::{Intent, SlotKey, State};
 use super::fault::Fault;
 use crate::change::{CHUNK, Target};
 use crate::error::LedgerError;
+use crate::listing::Listed;
 
 /// An intent as it was when it was loaded.
 #[derive(Clone, Debug)]
@@ -55,6 +56,22 @@ pub(super) fn select(
         loaded.push(read(row)?);
     }
     Ok(loaded)
+}
+
+/// Selects whole intents, with their place among all.
+pub(super) fn numbered(
+    connection: &Connection,
+    condition: &str,
+    parameters: impl rusqlite::Params,
+) -> Result<Vec<Listed>, Fault> {
+    let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE {condition}"))?;
+    let mut rows = statement.query(parameters)?;
+    let mut listed = Vec::new();
+    while let Some(row) = rows.next()? {
+        let number = u64::try_from(row.get::<_, i64>(14)?).unwrap_or_default();
+        listed.push(Listed { number, intent: read(row)?.intent });
+    }
+    Ok(listed)
 }
 
 /// Reads an intent, and refuses one whose parts do not fit together: what was shown, stored and
@@ -157,7 +174,7 @@ struct Columns {
 
 /// What [`Columns::read`] reads.
 pub(super) const SELECT: &str = "SELECT version, body, id, slot, digest, token_hash, state, server, identity, \
-                                 decide_by, run_by, boot, handed_over, org FROM intent";
+                                 decide_by, run_by, boot, handed_over, org, number FROM intent";
 
 impl Columns {
     fn of(intent: &Intent) -> Self {

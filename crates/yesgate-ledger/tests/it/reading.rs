@@ -4,8 +4,9 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use yesgate_core::class::Class;
 use yesgate_core::digest::ServerIdentity;
+use yesgate_core::id::OrgId;
 use yesgate_core::policy::Pin;
-use yesgate_ledger::{Filter, Ledger};
+use yesgate_ledger::{Filter, Ledger, Listing, Stage};
 
 use crate::support::{
     Place, TestClock, approve, ask, assert_sound, binding, deny, id, identity, in_memory, question, redeem,
@@ -124,4 +125,34 @@ async fn five_thousand_open_questions_are_listed_and_survive_a_restart() {
     }
     assert_eq!(rows, 10_001);
     assert_sound(&ledger).await;
+}
+
+/// The inbox of many: some at a time, each once, and those of another organisation never.
+#[tokio::test]
+async fn a_list_goes_on_where_it_ended() {
+    let clock = TestClock::new();
+    let ledger = in_memory(&clock).await;
+    for seed in 1..=5 {
+        ask_all(&ledger, seed..=seed).await;
+    }
+    for seed in [1, 2] {
+        deny(&ledger, &id(seed)).await.unwrap();
+    }
+    let org = question("t", &json!({})).binding.caller.org;
+    let list = async |org: &OrgId, stage, after, most| {
+        let listing = Listing { org: org.clone(), stage, after, most };
+        let listed = ledger.list(listing).await.unwrap();
+        let ids: Vec<_> = listed.iter().map(|listed| listed.intent.id().clone()).collect();
+        (ids, listed.last().map(|listed| listed.number))
+    };
+    let (first, last) = list(&org, Stage::Waiting, None, 2).await;
+    let (rest, _) = list(&org, Stage::Waiting, last, 2).await;
+    assert_eq!([first, rest].concat(), [id(3), id(4), id(5)]);
+    let (first, last) = list(&org, Stage::Over, None, 1).await;
+    let (rest, _) = list(&org, Stage::Over, last, 9).await;
+    assert_eq!([first, rest].concat(), [id(2), id(1)]);
+    assert_eq!(list(&"other".parse().unwrap(), Stage::Waiting, None, 9).await.0, []);
+    assert_eq!(ledger.count(&org, Stage::Waiting, 100).await.unwrap(), 3);
+    assert_eq!(ledger.count(&org, Stage::Waiting, 2).await.unwrap(), 2);
+    assert_eq!(ledger.count(&org, Stage::Lost, 2).await.unwrap(), 0);
 }

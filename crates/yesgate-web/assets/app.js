@@ -1,0 +1,93 @@
+// Makes pages live. Everything here is a convenience: each page works without it.
+"use strict";
+
+const RING = 56.55;
+
+// The code of a sign-in link stands behind the `#`, which no server sees. It goes into the form, out of the
+// address, and stays there until the person presses the button.
+function takeLink() {
+  const form = document.querySelector("form[data-link]");
+  const code = location.hash.slice(1);
+  if (!form || !code) return;
+  form.elements.code.value = code;
+  history.replaceState(null, "", location.pathname + location.search);
+  form.querySelector("button").focus();
+}
+
+// A yes cannot be pressed by a click that was meant for what stood there before.
+function holdBack(root) {
+  for (const form of root.querySelectorAll("form[data-inert]")) {
+    const button = form.querySelector("button.approve");
+    const wait = Number(form.dataset.inert);
+    const hold = () => {
+      button.disabled = true;
+      clearTimeout(button.waiting);
+      button.waiting = setTimeout(() => { button.disabled = false; }, wait);
+    };
+    hold();
+    addEventListener("focus", hold);
+  }
+}
+
+function inWords(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds === 0) return "no time";
+  if (seconds < 120) return `${seconds} s`;
+  if (seconds < 7200) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 172800) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86400)} days`;
+}
+
+// Rings run down, and a question whose time is over is looked at again.
+function runDown() {
+  let isOver = false;
+  for (const left of document.querySelectorAll(".left")) {
+    const ms = Number(left.dataset.end) - Date.now() - skew;
+    const gone = Math.min(1, Math.max(0, 1 - ms / Number(left.dataset.all)));
+    left.querySelector(".run").setAttribute("stroke-dashoffset", (gone * RING).toFixed(1));
+    left.querySelector(".words").textContent = `${inWords(ms)} left`;
+    left.classList.toggle("soon", ms < 30000);
+    if (ms <= 0) isOver = true;
+  }
+  if (isOver) lookAgain();
+}
+
+let skew = 0;
+let looking = false;
+let again = false;
+
+// Reads the same page again, and puts what has changed in its place. What somebody is writing stays as it is
+// unless the question itself has changed.
+async function lookAgain() {
+  if (looking) { again = true; return; }
+  looking = true;
+  try {
+    const asked = Date.now();
+    const answer = await fetch(location.href, { credentials: "same-origin", redirect: "manual" });
+    if (answer.type === "opaqueredirect" || answer.status === 401) { location.reload(); return; }
+    const date = Date.parse(answer.headers.get("date"));
+    if (date) skew = Math.round((date - asked) / 1000) * -1000;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const [here, there] = [document, page].map((root) => root.querySelector("[data-live]"));
+    document.title = page.title;
+    document.querySelector("header.top nav").replaceWith(page.querySelector("header.top nav"));
+    if (here && there && here.dataset.live !== there.dataset.live) {
+      here.replaceWith(there);
+      holdBack(there);
+    }
+  } catch {
+    // The gateway is away; the stream comes back when it does.
+  } finally {
+    looking = false;
+    if (again) { again = false; setTimeout(lookAgain, 250); }
+  }
+}
+
+takeLink();
+addEventListener("hashchange", takeLink);
+holdBack(document);
+if (document.querySelector("header.top")) {
+  setInterval(runDown, 1000);
+  const live = new EventSource("/live");
+  live.addEventListener("changed", lookAgain);
+}

@@ -1,0 +1,104 @@
+//! Answers of the site, each with the headers that keep others out of our pages.
+
+use askama::Template;
+use bytes::Bytes;
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use http::{Response, StatusCode};
+use yesgate_http::edge::body::Body;
+
+use crate::assets;
+
+/// What came of a request.
+pub(crate) type Answer = Response<Body>;
+
+/// A page.
+pub(crate) fn page(status: StatusCode, template: &impl Template) -> Answer {
+    match template.render() {
+        Ok(html) => with_headers(status, "text/html; charset=utf-8", html.into()),
+        Err(error) => {
+            tracing::error!(%error, "a page could not be written: {error}");
+            with_headers(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "text/plain; charset=utf-8",
+                "This page could not be written. Nothing was decided.\n".into(),
+            )
+        }
+    }
+}
+
+/// Sends the browser on, to be read there.
+pub(crate) fn see(place: &str) -> Answer {
+    let mut answer = with_headers(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", Bytes::new());
+    if let Ok(place) = HeaderValue::try_from(place) {
+        answer.headers_mut().insert(LOCATION, place);
+    }
+    answer
+}
+
+/// Something that is the same for everybody, for as long as this program is what it is.
+pub(crate) fn asset(kind: &'static str, content: &'static str) -> Answer {
+    let mut answer = with_headers(StatusCode::OK, kind, Bytes::from_static(content.as_bytes()));
+    let lasting = HeaderValue::from_static("public, max-age=31536000, immutable");
+    answer.headers_mut().insert(CACHE_CONTROL, lasting);
+    answer
+}
+
+/// Says in a few words what is wrong.
+pub(crate) fn trouble(status: StatusCode, title: &'static str, words: &str) -> Answer {
+    page(status, &Trouble { title, words, assets: assets::NAMES.clone() })
+}
+
+/// Says which methods there are.
+pub(crate) fn other_method(methods: &[&'static str]) -> Answer {
+    let mut answer = trouble(StatusCode::METHOD_NOT_ALLOWED, "Not here", "This address does not do that.");
+    if let Ok(methods) = HeaderValue::try_from(methods.join(", ")) {
+        answer.headers_mut().insert(ALLOW, methods);
+    }
+    answer
+}
+
+/// An answer that goes on: events, one after the other.
+pub(crate) fn stream(pieces: tokio::sync::mpsc::Receiver<Bytes>) -> Answer {
+    let mut answer = with_headers(StatusCode::OK, "text/event-stream", Bytes::new());
+    *answer.body_mut() = Body::stream(pieces);
+    answer
+}
+
+fn with_headers(status: StatusCode, kind: &'static str, content: Bytes) -> Answer {
+    let mut answer = Response::new(Body::whole(content));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    for (name, value) in GUARDS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    answer
+}
+
+/// Nothing from elsewhere, nothing inline, in nobody's frame, and kept by nobody. A referrer policy that told
+/// nobody anything would have browsers hide from us, too, which page a form comes from.
+const GUARDS: [(HeaderName, &str); 8] = [
+    (CACHE_CONTROL, "no-store"),
+    (
+        CONTENT_SECURITY_POLICY,
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+         form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (REFERRER_POLICY, "same-origin"),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (X_FRAME_OPTIONS, "DENY"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("permissions-policy"), "publickey-credentials-get=(self), camera=(), microphone=()"),
+];
+
+#[derive(Template)]
+#[template(path = "trouble.html")]
+struct Trouble<'a> {
+    title: &'static str,
+    words: &'a str,
+    assets: assets::Names,
+}

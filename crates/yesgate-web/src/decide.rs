@@ -1,0 +1,156 @@
+//! Deciding a question on its page.
+//!
+//! INVARIANT: a yes is to what was on the page: the form carries its digest, and the ledger compares it.
+
+use jiff::SignedDuration;
+use yesgate_core::digest::{CallDigest, Digest};
+use yesgate_core::grant::{Limits, Wish, WishedScope};
+use yesgate_core::id::GrantId;
+use yesgate_core::intent::{Approver, Intent};
+use yesgate_core::policy::Pattern;
+use yesgate_core::refusal::Refusal;
+
+use crate::answer::{self, Answer};
+use crate::site::{Site, Trouble, Visit, words};
+use crate::token::Pace;
+use crate::visit::Visitor;
+
+/// What somebody says.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Said {
+    Yes,
+    No,
+    /// No, and nothing more of that client.
+    Suspicious,
+    /// Words for the agent in place of a run.
+    Words,
+}
+
+impl Said {
+    fn read(word: &str) -> Option<Self> {
+        match word {
+            "approve" => Some(Self::Yes),
+            "deny" => Some(Self::No),
+            "suspicious" => Some(Self::Suspicious),
+            "respond" => Some(Self::Words),
+            _ => None,
+        }
+    }
+}
+
+impl Site {
+    /// Takes what somebody says about a question.
+    pub(crate) async fn decide(&self, visit: &Visit, visitor: &Visitor) -> Result<Answer, Trouble> {
+        let intent = self.find(visit, visitor).await?;
+        let said = visit.form.one("answer").and_then(Said::read);
+        let said = said.ok_or(Trouble::Nonsense("the form does not say what was decided"))?;
+        let pace = match said {
+            Said::Yes => Pace::Human,
+            Said::No | Said::Suspicious | Said::Words => Pace::Any,
+        };
+        self.take(visit, visitor, pace)?;
+        let by = self.approver(visitor, visit.form.one("typed").map(str::to_owned));
+        let reason = visit.form.words("reason");
+        let decided = match said {
+            Said::Yes => self.say_yes(visit, &intent, by).await?,
+            Said::No => {
+                let update =
+                    self.ledger.update(intent.id(), move |intent, now| intent.deny(&by, reason, now)).await?;
+                update.ok_or(Trouble::NotFound)?
+            }
+            Said::Suspicious => {
+                let reason = reason.unwrap_or_else(|| "a human found a question of it suspicious".to_owned());
+                self.ledger.suspect(&intent, by, &reason).await?.denied
+            }
+            Said::Words => {
+                let text = reason.ok_or(Trouble::Nonsense("there are no words to answer with"))?;
+                let update =
+                    self.ledger.update(intent.id(), move |intent, now| intent.respond(&by, text, now)).await?;
+                update.ok_or(Trouble::NotFound)?
+            }
+        };
+        match decided {
+            Ok(()) => Ok(answer::see(&format!("/approve/{}", intent.id()))),
+            Err(refusal) => self.not_decided(visit, visitor, &intent, &refusal).await,
+        }
+    }
+
+    async fn say_yes(
+        &self,
+        visit: &Visit,
+        intent: &Intent,
+        by: Approver,
+    ) -> Result<Result<(), Refusal>, Trouble> {
+        let seen = visit.form.one("seen").and_then(|seen| Digest::try_from(seen.to_owned()).ok()).map(CallDigest);
+        let seen = seen.ok_or(Trouble::Nonsense("the form does not say what was seen"))?;
+        match self.wish(visit)? {
+            None => {
+                let update =
+                    self.ledger.update(intent.id(), move |intent, now| intent.approve(&by, seen, now)).await?;
+                update.ok_or(Trouble::NotFound)
+            }
+            Some(wish) => {
+                let made = self.ledger.approve_and_remember(intent.id(), by, seen, wish).await?;
+                Ok(made.ok_or(Trouble::NotFound)?.map(drop))
+            }
+        }
+    }
+
+    /// What is to be remembered, where anything is.
+    fn wish(&self, visit: &Visit) -> Result<Option<Wish>, Trouble> {
+        let scope = match visit.form.one("remember") {
+            None | Some("no") => return Ok(None),
+            Some("exact") => WishedScope::Exact,
+            Some("tool") => WishedScope::Tool,
+            Some("pattern") => {
+                let pattern = visit.form.words("pattern").and_then(|text| Pattern::parse(&text).ok());
+                let why = Trouble::Nonsense("the pattern is no condition over `args`");
+                WishedScope::Pattern(pattern.ok_or(why)?)
+            }
+            Some(_) => return Err(Trouble::Nonsense("there is no such way to remember a yes")),
+        };
+        let (uses, lasting) = match visit.form.one("limit") {
+            Some("10-uses") => (Some(10), None),
+            Some("1-hour") => (None, Some(SignedDuration::from_hours(1))),
+            Some("8-hours") => (None, Some(SignedDuration::from_hours(8))),
+            Some("7-days") => (None, Some(SignedDuration::from_hours(7 * 24))),
+            Some(_) | None => return Err(Trouble::Nonsense("a yes is not remembered without a limit")),
+        };
+        let until = lasting.map(|time| visit.now + time);
+        let limits = Limits::new(uses, until, visit.now);
+        let limits = limits.ok_or(Trouble::Nonsense("a yes is not remembered without a limit"))?;
+        Ok(Some(Wish { id: GrantId::from_entropy(self.draw()?), scope, limits }))
+    }
+
+    /// Shows the question again, with why nothing, or not all, was decided. A yes that is one of several is none.
+    async fn not_decided(
+        &self,
+        visit: &Visit,
+        visitor: &Visitor,
+        before: &Intent,
+        refusal: &Refusal,
+    ) -> Result<Answer, Trouble> {
+        let current = self.ledger.intent(before.id()).await?.ok_or(Trouble::NotFound)?;
+        if current.yeses().len() > before.yeses().len() {
+            return Ok(answer::see(&format!("/approve/{}", before.id())));
+        }
+        self.question(visit, visitor, Some(words(refusal))).await
+    }
+
+    /// Settles a run whose answer was lost.
+    pub(crate) async fn resolve(&self, visit: &Visit, visitor: &Visitor) -> Result<Answer, Trouble> {
+        let intent = self.find(visit, visitor).await?;
+        let ran = match visit.form.one("ran") {
+            Some("yes") => true,
+            Some("no") => false,
+            Some(_) | None => return Err(Trouble::Nonsense("the form does not say whether it ran")),
+        };
+        self.take(visit, visitor, Pace::Any)?;
+        let by = self.approver(visitor, None).name;
+        let resolved = self.ledger.update(intent.id(), move |intent, now| intent.resolve(&by, ran, now)).await?;
+        match resolved.ok_or(Trouble::NotFound)? {
+            Ok(()) => Ok(answer::see(&format!("/approve/{}", intent.id()))),
+            Err(refusal) => self.question(visit, visitor, Some(words(&refusal))).await,
+        }
+    }
+}

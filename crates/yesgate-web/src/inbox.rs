@@ -1,0 +1,105 @@
+//! The inbox: what waits for a human, and above it what a human must settle.
+
+use askama::Template;
+use http::StatusCode;
+use jiff::Timestamp;
+use yesgate_core::intent::Intent;
+use yesgate_core::render::Sanitized;
+use yesgate_ledger::{Listing, Stage};
+
+use crate::answer::{self, Answer};
+use crate::site::{Site, Trouble, Visit};
+use crate::view::{Frame, Left, Tab, ago};
+use crate::visit::Visitor;
+
+/// One question in a list.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) id: String,
+    pub(crate) summary: Sanitized,
+    pub(crate) server: String,
+    pub(crate) tool: String,
+    pub(crate) class: &'static str,
+    pub(crate) client: Sanitized,
+    pub(crate) principal: String,
+    pub(crate) code: String,
+    pub(crate) state: &'static str,
+    pub(crate) asked: String,
+    pub(crate) left: Option<Left>,
+    /// How many of the people who must agree have.
+    pub(crate) quorum: Option<(usize, u8)>,
+}
+
+impl Line {
+    pub(crate) fn of(intent: &Intent, now: Timestamp) -> Self {
+        let question = intent.question();
+        let binding = &question.binding;
+        let need = question.quorum.people();
+        Self {
+            id: intent.id().to_string(),
+            summary: question.summary.clone(),
+            server: binding.server.to_string(),
+            tool: binding.tool.to_string(),
+            class: question.classified.class.as_str(),
+            client: Sanitized::line(binding.caller.client.as_str()),
+            principal: binding.caller.principal.to_string(),
+            code: intent.digest().match_code(),
+            state: intent.state().as_str(),
+            asked: ago(intent.opened_at(), now),
+            left: Left::of(intent, now),
+            quorum: (need > 1).then(|| (intent.yeses().len(), need)),
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "inbox.html")]
+struct Page {
+    frame: Frame,
+    lost: Vec<Line>,
+    waiting: Vec<Line>,
+    under_way: Vec<Line>,
+    /// Where the list goes on.
+    more: Option<u64>,
+    /// What tells one content from another.
+    version: String,
+}
+
+impl Site {
+    pub(crate) async fn inbox(&self, visit: &Visit, visitor: &Visitor) -> Result<Answer, Trouble> {
+        let after = visit.query("after").and_then(|after| after.parse().ok());
+        let list = |stage, after, most| {
+            let listing = Listing { org: visitor.person.org.clone(), stage, after, most };
+            self.ledger.list(listing)
+        };
+        let lost = list(Stage::Lost, None, SHOWN).await?;
+        let under_way = list(Stage::UnderWay, None, SHOWN).await?;
+        let mut waiting = list(Stage::Waiting, after, SHOWN + 1).await?;
+        let goes_on = waiting.len() > usize::try_from(SHOWN).unwrap_or(usize::MAX);
+        waiting.truncate(usize::try_from(SHOWN).unwrap_or(usize::MAX));
+        let more = waiting.last().filter(|_| goes_on).map(|last| last.number);
+        // One whose time is over waits for nobody, whether somebody has noticed or not.
+        waiting.retain(|listed| visit.now < listed.intent.decide_by());
+        let version = [&lost, &waiting, &under_way]
+            .into_iter()
+            .flatten()
+            .map(|listed| format!("{}{}{}", listed.number, listed.intent.state(), listed.intent.yeses().len()))
+            .collect();
+        let lines = |listed: Vec<yesgate_ledger::Listed>| {
+            listed.iter().map(|listed| Line::of(&listed.intent, visit.now)).collect::<Vec<_>>()
+        };
+        let frame = self.frame(visitor, Tab::Inbox, "Inbox").await?;
+        let page = Page {
+            frame,
+            lost: lines(lost),
+            waiting: lines(waiting),
+            under_way: lines(under_way),
+            more,
+            version,
+        };
+        Ok(answer::page(StatusCode::OK, &page))
+    }
+}
+
+/// How many questions a page shows.
+const SHOWN: u32 = 50;

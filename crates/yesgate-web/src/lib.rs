@@ -1,0 +1,31 @@
+//! The human's side of Yesgate: sign-in, the inbox, and the pages on which a question is decided.
+//!
+//! Start reading at [`Site::handle`]; `table.rs` lists every path and who may come to it.
+//!
+//! Invariants:
+//! - Opening a page changes nothing: only a `POST` does, from a page of ours, by somebody who is signed in, with a
+//!   token that was made for that very form and is used once.
+//! - Whatever did not come from us is shown as [`yesgate_core::render::Sanitized`] text.
+//! - It never talks to the agent's side. The two meet in the ledger.
+
+mod answer;
+mod assets;
+mod decide;
+mod form;
+mod grants;
+mod history;
+mod inbox;
+mod live;
+mod people;
+mod question;
+mod sessions;
+mod sign_in;
+mod site;
+mod stop;
+mod table;
+mod token;
+mod trail;
+mod view;
+mod visit;
+
+pub use self::site::{Site, SiteSettings};

@@ -1,0 +1,294 @@
+//! The site: from a request to its answer.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Method, StatusCode};
+use jiff::Timestamp;
+use yesgate_core::assurance::Assurance;
+use yesgate_core::clock::Entropy;
+use yesgate_core::id::IntentId;
+use yesgate_core::intent::{Approver, Surface};
+use yesgate_core::person::Session;
+use yesgate_core::refusal::Refusal;
+use yesgate_ledger::{Ledger, LedgerError};
+
+use crate::answer::{self, Answer};
+use crate::assets;
+use crate::form::Form;
+use crate::table::{self, Access, Found, Place};
+use crate::token::{Pace, Tokens, Untaken};
+use crate::visit::{Address, Visitor};
+
+/// The pages of one gateway.
+#[derive(Debug)]
+pub struct Site {
+    pub(crate) ledger: Ledger,
+    entropy: Arc<dyn Entropy>,
+    settings: SiteSettings,
+    tokens: Tokens,
+}
+
+/// What the operator decides about the site.
+#[derive(Clone, Debug)]
+pub struct SiteSettings {
+    /// The origin that people know us by, such as `https://gate.example.org`, where that is not the one in `Host`.
+    pub public: Option<String>,
+    /// How well a yes of somebody who is signed in proves a human.
+    pub proves: Assurance,
+}
+
+/// A request, as far as its place wants to know it.
+#[derive(Debug)]
+pub(crate) struct Visit {
+    pub(crate) address: Address,
+    /// What stood in the braces of the path.
+    pub(crate) name: String,
+    pub(crate) parts: Parts,
+    pub(crate) form: Form,
+    pub(crate) now: Timestamp,
+}
+
+impl Visit {
+    /// What the address says for a name.
+    pub(crate) fn query(&self, name: &str) -> Option<String> {
+        let query = self.parts.uri.query()?;
+        let mut pairs = form_urlencoded::parse(query.as_bytes());
+        pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    }
+}
+
+/// Why there is no page.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The ledger cannot be used.
+    Ledger(LedgerError),
+    /// There are no random bytes.
+    NoEntropy,
+    /// There is no such thing for this visitor.
+    NotFound,
+    /// The form is not taken.
+    Form(Untaken),
+    /// The form makes no sense.
+    Nonsense(&'static str),
+}
+
+impl From<LedgerError> for Trouble {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+impl From<Untaken> for Trouble {
+    fn from(why: Untaken) -> Self {
+        Self::Form(why)
+    }
+}
+
+impl Site {
+    /// A site over this ledger.
+    pub fn new(ledger: Ledger, entropy: Arc<dyn Entropy>, settings: SiteSettings) -> Self {
+        Self { ledger, entropy, settings, tokens: Tokens::default() }
+    }
+
+    /// Whether a path is one of ours.
+    pub fn has(&self, path: &str) -> bool {
+        table::find(&Method::GET, path) != Found::Nothing
+    }
+
+    /// Answers one request. Whoever calls has seen to it that `Host` is ours, and has bounded the body.
+    pub async fn handle(&self, parts: Parts, body: Bytes) -> Answer {
+        let (place, access, name) = match table::find(&parts.method, parts.uri.path()) {
+            Found::Place(place, access, name) => (place, access, name.unwrap_or_default()),
+            Found::OtherMethod(methods) => return answer::other_method(&methods),
+            Found::Nothing => return nothing_here(),
+        };
+        let Some(address) = Address::of(&parts.headers, self.settings.public.as_deref()) else {
+            return nothing_here();
+        };
+        let form = match self.form(&parts, &address, &body) {
+            Ok(form) => form,
+            Err(refused) => return *refused,
+        };
+        let visitor = match self.visitor(&address, &parts).await {
+            Ok(visitor) => visitor,
+            Err(trouble) => return trouble.answer(),
+        };
+        let visit = Visit { address, name, parts, form, now: self.ledger.now() };
+        let answered = match (access, visitor) {
+            (Access::Anyone, visitor) => self.open_place(place, &visit, visitor).await,
+            (Access::AtLeast(role), Some(visitor)) if visitor.person.may(role) => {
+                self.closed_place(place, &visit, &visitor).await
+            }
+            (Access::AtLeast(role), Some(_)) => {
+                let words = format!("Only people with the role `{role}` may do that. Nothing was changed.");
+                return answer::trouble(StatusCode::FORBIDDEN, "Not for you", &words);
+            }
+            (Access::AtLeast(_), None) => return sign_in_first(place, &visit),
+        };
+        answered.unwrap_or_else(|trouble| trouble.answer())
+    }
+
+    /// Reads what a form sent, where one did. Whatever is no form of a page of ours comes no further.
+    fn form(&self, parts: &Parts, address: &Address, body: &[u8]) -> Result<Form, Box<Answer>> {
+        if parts.method != Method::POST {
+            return Ok(Form::default());
+        }
+        if !address.sent(&parts.headers) {
+            let words = "This did not come from a page of this gateway. Nothing was changed.";
+            return Err(Box::new(answer::trouble(StatusCode::FORBIDDEN, "Not from here", words)));
+        }
+        Form::read(&parts.headers, body).ok_or_else(|| {
+            let words = "Only forms are understood here. Nothing was changed.";
+            Box::new(answer::trouble(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Not understood", words))
+        })
+    }
+
+    async fn visitor(&self, address: &Address, parts: &Parts) -> Result<Option<Visitor>, Trouble> {
+        let Some(secret) = address.secret(&parts.headers) else { return Ok(None) };
+        let Some((session, person)) = self.ledger.session(secret.hash()).await? else { return Ok(None) };
+        if self.ledger.now().duration_since(session.seen_at) >= Session::SEEN_STEP {
+            self.ledger.see_session(&session.id).await?;
+        }
+        Ok(Some(Visitor { person, session, secret }))
+    }
+
+    /// What anybody may see.
+    async fn open_place(&self, place: Place, visit: &Visit, visitor: Option<Visitor>) -> Result<Answer, Trouble> {
+        match place {
+            Place::Style => Ok(answer::asset("text/css; charset=utf-8", assets::STYLE)),
+            Place::Script => Ok(answer::asset("text/javascript; charset=utf-8", assets::SCRIPT)),
+            Place::Icon => Ok(answer::asset("image/svg+xml", assets::ICON)),
+            Place::SignIn => Ok(self.sign_in_page(visit, visitor.as_ref())),
+            Place::UseLink => self.use_link(visit).await,
+            Place::SignOut
+            | Place::Inbox
+            | Place::Live
+            | Place::Question
+            | Place::Decide
+            | Place::Resolve
+            | Place::History
+            | Place::Grants
+            | Place::RevokeGrant
+            | Place::Trail
+            | Place::Sessions
+            | Place::EndSessions
+            | Place::People
+            | Place::Invite
+            | Place::MakeLink
+            | Place::SetPerson
+            | Place::Stop
+            | Place::SetStop
+            | Place::Thaw => Err(Trouble::NotFound),
+        }
+    }
+
+    /// What people see who are signed in and may.
+    async fn closed_place(&self, place: Place, visit: &Visit, visitor: &Visitor) -> Result<Answer, Trouble> {
+        match place {
+            Place::Inbox => self.inbox(visit, visitor).await,
+            Place::Live => Ok(self.live()),
+            Place::Question => self.question(visit, visitor, None).await,
+            Place::Decide => self.decide(visit, visitor).await,
+            Place::Resolve => self.resolve(visit, visitor).await,
+            Place::History => self.history(visit, visitor).await,
+            Place::Grants => self.grants(visit, visitor).await,
+            Place::RevokeGrant => self.revoke_grant(visit, visitor).await,
+            Place::Trail => self.trail(visit, visitor).await,
+            Place::Sessions => self.sessions(visit, visitor).await,
+            Place::EndSessions => self.end_sessions(visit, visitor).await,
+            Place::SignOut => self.sign_out(visit, visitor).await,
+            Place::People => self.people(visit, visitor, None).await,
+            Place::Invite => self.invite(visit, visitor).await,
+            Place::MakeLink => self.make_link(visit, visitor).await,
+            Place::SetPerson => self.set_person(visit, visitor).await,
+            Place::Stop => self.stop_page(visit, visitor).await,
+            Place::SetStop => self.set_stop(visit, visitor).await,
+            Place::Thaw => self.thaw(visit, visitor).await,
+            Place::Style | Place::Script | Place::Icon | Place::SignIn | Place::UseLink => Err(Trouble::NotFound),
+        }
+    }
+
+    /// Takes the form of a visit, once.
+    pub(crate) fn take(&self, visit: &Visit, visitor: &Visitor, pace: Pace) -> Result<(), Trouble> {
+        let token = visit.form.one("token").ok_or(Untaken::Foreign)?;
+        Ok(self.tokens.take(&visitor.secret, visit.parts.uri.path(), token, pace, visit.now)?)
+    }
+
+    /// Random bytes.
+    pub(crate) fn draw(&self) -> Result<[u8; 32], Trouble> {
+        self.entropy.draw().map_err(|_| Trouble::NoEntropy)
+    }
+
+    /// A token for a form that goes to this address.
+    pub(crate) fn token(&self, visitor: &Visitor, action: &str, now: Timestamp) -> Result<String, Trouble> {
+        Ok(visitor.token(action, self.draw()?, now))
+    }
+
+    /// Who answers on a page, and how well that is proven.
+    pub(crate) fn approver(&self, visitor: &Visitor, typed: Option<String>) -> Approver {
+        Approver {
+            name: format!("{} on a page", visitor.person.name),
+            identity: Some(visitor.person.name.to_string()),
+            surface: Surface::Human,
+            assurance: self.settings.proves,
+            typed,
+        }
+    }
+
+    /// How well a yes on a page proves a human.
+    pub(crate) const fn proves(&self) -> Assurance {
+        self.settings.proves
+    }
+}
+
+/// Sends whoever is not signed in to the sign-in, and afterwards to the question that they came for: its id, never
+/// an address.
+fn sign_in_first(place: Place, visit: &Visit) -> Answer {
+    if visit.parts.method != Method::GET && visit.parts.method != Method::HEAD {
+        let words = "You are not signed in any more. Nothing was changed; sign in and try again.";
+        return answer::trouble(StatusCode::UNAUTHORIZED, "Sign in first", words);
+    }
+    if place == Place::Live {
+        return answer::trouble(StatusCode::UNAUTHORIZED, "Sign in first", "You are not signed in.");
+    }
+    match visit.name.parse::<IntentId>() {
+        Ok(id) if place == Place::Question => answer::see(&format!("/sign-in?to={id}")),
+        Ok(_) | Err(_) => answer::see("/sign-in"),
+    }
+}
+
+fn nothing_here() -> Answer {
+    answer::trouble(StatusCode::NOT_FOUND, "Nothing here", "There is no such page, or nothing for you on it.")
+}
+
+impl Trouble {
+    fn answer(self) -> Answer {
+        match self {
+            Self::Ledger(error) => {
+                tracing::error!(%error, "a page could not be answered: {error}");
+                let words = format!("The ledger cannot be used: {}. Nothing was changed.", error.public_reason());
+                answer::trouble(StatusCode::SERVICE_UNAVAILABLE, "Not now", &words)
+            }
+            Self::NoEntropy => {
+                let words = "This machine has no random bytes to give. Nothing was changed.";
+                answer::trouble(StatusCode::SERVICE_UNAVAILABLE, "Not now", words)
+            }
+            Self::NotFound => nothing_here(),
+            Self::Form(why) => {
+                let words = format!("Nothing was changed: {why}. Go back, reload the page, and look again.");
+                answer::trouble(StatusCode::FORBIDDEN, "Not taken", &words)
+            }
+            Self::Nonsense(why) => {
+                let words = format!("Nothing was changed: {why}.");
+                answer::trouble(StatusCode::BAD_REQUEST, "Not understood", &words)
+            }
+        }
+    }
+}
+
+/// What a refusal says to people.
+pub(crate) fn words(refusal: &Refusal) -> String {
+    refusal.message()
+}

@@ -1,0 +1,190 @@
+//! Every path of the site, and who may come to it: one table, from which requests are routed.
+//!
+//! INVARIANT: a path without an entry here does not exist, and an entry cannot leave out whom it lets in.
+
+use http::Method;
+use yesgate_core::person::Role;
+
+/// What there is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Place {
+    /// How everything looks.
+    Style,
+    /// What makes pages live.
+    Script,
+    /// The little picture in the browser's tab.
+    Icon,
+    /// Where people sign in.
+    SignIn,
+    /// Signs in with a link.
+    UseLink,
+    /// Signs out.
+    SignOut,
+    /// What waits.
+    Inbox,
+    /// Says when something has changed.
+    Live,
+    /// One question.
+    Question,
+    /// Decides one question.
+    Decide,
+    /// Settles a run whose answer was lost.
+    Resolve,
+    /// What is over.
+    History,
+    /// The yeses that are remembered.
+    Grants,
+    /// Takes one back.
+    RevokeGrant,
+    /// The audit trail.
+    Trail,
+    /// The signed-in browsers of a person.
+    Sessions,
+    /// Ends some of them.
+    EndSessions,
+    /// Everybody.
+    People,
+    /// Adds somebody.
+    Invite,
+    /// Makes a new sign-in link for somebody.
+    MakeLink,
+    /// Changes what somebody is, or removes them.
+    SetPerson,
+    /// The stop of everything, and of single clients.
+    Stop,
+    /// Stops everything, or lets it go on.
+    SetStop,
+    /// Ends the freeze of a client.
+    Thaw,
+}
+
+/// Who may come.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Access {
+    /// Anybody who finds it.
+    Anyone,
+    /// People who are signed in and have this role or a greater one.
+    AtLeast(Role),
+}
+
+/// One entry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) method: &'static str,
+    /// The path, with names in braces for what stands for one segment each.
+    pub(crate) path: &'static str,
+    pub(crate) access: Access,
+    pub(crate) place: Place,
+}
+
+const fn get(path: &'static str, access: Access, place: Place) -> Entry {
+    Entry { method: "GET", path, access, place }
+}
+
+const fn post(path: &'static str, access: Access, place: Place) -> Entry {
+    Entry { method: "POST", path, access, place }
+}
+
+const VIEWER: Access = Access::AtLeast(Role::Viewer);
+const APPROVER: Access = Access::AtLeast(Role::Approver);
+const OWNER: Access = Access::AtLeast(Role::Owner);
+
+/// All of them.
+pub(crate) const TABLE: [Entry; 24] = [
+    get("/assets/style.css", Access::Anyone, Place::Style),
+    get("/assets/app.js", Access::Anyone, Place::Script),
+    get("/favicon.svg", Access::Anyone, Place::Icon),
+    get("/sign-in", Access::Anyone, Place::SignIn),
+    post("/sign-in", Access::Anyone, Place::UseLink),
+    post("/sign-out", VIEWER, Place::SignOut),
+    get("/", VIEWER, Place::Inbox),
+    get("/live", VIEWER, Place::Live),
+    get("/approve/{intent_id}", VIEWER, Place::Question),
+    post("/approve/{intent_id}", APPROVER, Place::Decide),
+    post("/approve/{intent_id}/resolve", APPROVER, Place::Resolve),
+    get("/history", VIEWER, Place::History),
+    get("/grants", VIEWER, Place::Grants),
+    post("/grants/{grant_id}/revoke", APPROVER, Place::RevokeGrant),
+    get("/audit", OWNER, Place::Trail),
+    get("/sessions", VIEWER, Place::Sessions),
+    post("/sessions/end", VIEWER, Place::EndSessions),
+    get("/people", OWNER, Place::People),
+    post("/people", OWNER, Place::Invite),
+    post("/people/{person_id}/link", OWNER, Place::MakeLink),
+    post("/people/{person_id}", OWNER, Place::SetPerson),
+    get("/stop", VIEWER, Place::Stop),
+    post("/stop", APPROVER, Place::SetStop),
+    post("/stop/thaw", APPROVER, Place::Thaw),
+];
+
+/// Where a request leads.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Found {
+    /// To a place, with what stood in the braces of its path.
+    Place(Place, Access, Option<String>),
+    /// Nowhere with that method; the path knows these.
+    OtherMethod(Vec<&'static str>),
+    /// Nowhere.
+    Nothing,
+}
+
+/// Looks a request up. A `HEAD` is a `GET` whose answer nobody reads.
+pub(crate) fn find(method: &Method, path: &str) -> Found {
+    let method = if method == Method::HEAD { "GET" } else { method.as_str() };
+    let fitting: Vec<(&Entry, Option<String>)> =
+        TABLE.iter().filter_map(|entry| Some((entry, fit(entry.path, path)?))).collect();
+    if fitting.is_empty() {
+        return Found::Nothing;
+    }
+    match fitting.iter().find(|(entry, _)| entry.method == method) {
+        Some((entry, name)) => Found::Place(entry.place, entry.access, name.clone()),
+        None => Found::OtherMethod(fitting.iter().map(|(entry, _)| entry.method).collect()),
+    }
+}
+
+/// What stands in the place of the name in braces, where this is the pattern of a path. The names are ids, which
+/// nothing has to be decoded for.
+fn fit(pattern: &str, path: &str) -> Option<Option<String>> {
+    let (mut names, mut segments) = (pattern.split('/'), path.split('/'));
+    let mut value = None;
+    loop {
+        match (names.next(), segments.next()) {
+            (None, None) => return Some(value),
+            (Some(name), Some(segment)) if name.starts_with('{') && !segment.is_empty() => {
+                value = Some(segment.to_owned());
+            }
+            (Some(name), Some(segment)) if name == segment => {}
+            (Some(_), _) | (None, Some(_)) => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Method;
+
+    use super::{Access, Found, Place, TABLE, find};
+
+    #[test]
+    fn a_path_and_a_method_have_one_place() {
+        for entry in TABLE {
+            let path = entry.path.replace("{intent_id}", "x").replace("{grant_id}", "x");
+            let path = path.replace("{person_id}", "x");
+            let method = Method::from_bytes(entry.method.as_bytes()).unwrap();
+            let value = entry.path.contains('{').then(|| "x".to_owned());
+            assert_eq!(find(&method, &path), Found::Place(entry.place, entry.access, value), "{path}");
+        }
+        assert_eq!(find(&Method::GET, "/approve/"), Found::Nothing);
+        assert_eq!(find(&Method::GET, "/approve/a/b"), Found::Nothing);
+        assert_eq!(find(&Method::PUT, "/sign-in"), Found::OtherMethod(vec!["GET", "POST"]));
+        assert_eq!(find(&Method::GET, "/sign-out"), Found::OtherMethod(vec!["POST"]));
+    }
+
+    /// Who is not signed in sees how to sign in, and nothing else.
+    #[test]
+    fn only_the_sign_in_and_its_looks_are_open_to_anyone() {
+        let open: Vec<Place> =
+            TABLE.iter().filter(|entry| entry.access == Access::Anyone).map(|entry| entry.place).collect();
+        assert_eq!(open, [Place::Style, Place::Script, Place::Icon, Place::SignIn, Place::UseLink]);
+    }
+}

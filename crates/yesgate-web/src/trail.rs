@@ -1,0 +1,65 @@
+//! The audit trail: the last rows of it, and whether it is whole.
+
+use askama::Template;
+use http::StatusCode;
+use yesgate_core::render::Sanitized;
+
+use crate::answer::{self, Answer};
+use crate::site::{Site, Trouble, Visit};
+use crate::view::{Frame, Tab};
+use crate::visit::Visitor;
+
+#[derive(Template)]
+#[template(path = "trail.html")]
+struct Page {
+    frame: Frame,
+    rows: Vec<Row>,
+    /// What a check found, where one was asked for.
+    checked: Option<Checked>,
+    /// Where earlier rows are.
+    earlier: Option<u64>,
+}
+
+struct Row {
+    sequence: u64,
+    body: Sanitized,
+}
+
+struct Checked {
+    rows: u64,
+    intents: u64,
+    head: String,
+    faults: Vec<Sanitized>,
+}
+
+impl Site {
+    pub(crate) async fn trail(&self, visit: &Visit, visitor: &Visitor) -> Result<Answer, Trouble> {
+        let checked = match visit.query("verify") {
+            Some(_) => {
+                let report = self.ledger.verify().await?;
+                let faults = report.faults.iter().map(|fault| Sanitized::line(&fault.to_string())).collect();
+                Some(Checked { rows: report.rows, intents: report.intents, head: report.head.to_string(), faults })
+            }
+            None => None,
+        };
+        let rows = match visit.query("before").and_then(|before| before.parse::<u64>().ok()) {
+            Some(before) => {
+                let from = before.saturating_sub(u64::from(SHOWN)).max(1);
+                let most = u32::try_from(before.saturating_sub(from)).unwrap_or(SHOWN);
+                self.ledger.audit(from, most).await?
+            }
+            None => self.ledger.audit_last(SHOWN).await?,
+        };
+        let earlier = rows.first().map(|row| row.sequence).filter(|first| *first > 1);
+        let rows = rows
+            .iter()
+            .rev()
+            .map(|row| Row { sequence: row.sequence, body: Sanitized::line(&row.body) })
+            .collect();
+        let frame = self.frame(visitor, Tab::Trail, "Audit").await?;
+        Ok(answer::page(StatusCode::OK, &Page { frame, rows, checked, earlier }))
+    }
+}
+
+/// How many rows a page shows.
+const SHOWN: u32 = 100;
