@@ -26,6 +26,7 @@ use crate::server::Health;
 use yesgate_http::edge::body::{Body, plain};
 use yesgate_http::edge::guard::Guard;
 use yesgate_http::edge::intake::{BodyError, read_body};
+use yesgate_http::edge::pages::Pages;
 use yesgate_http::edge::quota::{Hold, Kind, Quotas};
 use yesgate_http::edge::{EdgeLimits, Handler};
 
@@ -113,6 +114,8 @@ pub struct Door {
     pub front: Arc<HttpFront>,
     /// The way to them without MCP.
     pub rest: Arc<RestFront>,
+    /// The pages for people, who come with a session of their own and never with a key.
+    pub pages: Arc<dyn Pages>,
     /// The servers.
     pub hub: Arc<Hub>,
     /// What is counted.
@@ -130,9 +133,10 @@ impl Handler for Door {
         let (parts, body) = request.into_parts();
         let place = place(parts.uri.path())
             .or_else(|| self.rest.find(parts.uri.path()).map(|found| Place::Rest(Box::new(found))));
+        let place = place.or_else(|| self.pages.has(parts.uri.path()).then_some(Place::Page));
         let checked = match &place {
             // People come to a page by links, wherever those stand.
-            Some(Place::Rest(found)) if found.is_page() => self.guard.check_page(&parts),
+            Some(Place::Page) => self.guard.check_page(&parts),
             Some(_) | None => self.guard.check(&parts),
         };
         let admitted = match checked {
@@ -145,6 +149,10 @@ impl Handler for Door {
                 return refused.response();
             }
         };
+        if let Some(Place::Page) = place {
+            // Nothing of it is for scripts of other sites, whichever may call.
+            return self.page(parts, body).await;
+        }
         if let Some(response) = self.guard.preflight(&parts) {
             return response;
         }
@@ -154,7 +162,7 @@ impl Handler for Door {
             Some(Place::Alive) => only_get(&parts.method, || plain(StatusCode::OK, "alive\n")),
             Some(Place::Ready) => only_get(&parts.method, || self.ready()),
             Some(Place::Metrics) if self.shows_metrics => only_get(&parts.method, || self.numbers()),
-            Some(Place::Metrics) | None => {
+            Some(Place::Metrics | Place::Page) | None => {
                 self.metrics.rejected(Rejection::Path);
                 failure(StatusCode::NOT_FOUND, "there is nothing here")
             }
@@ -168,9 +176,6 @@ impl Door {
     /// What comes by REST: the same caller, the same limits, other words.
     async fn rest(&self, found: rest::Found, parts: http::request::Parts, body: Incoming) -> Response<Body> {
         let refused = found.refused(&parts.method, &parts.headers);
-        if found.is_page() {
-            return refused.or_else(|| found.page()).unwrap_or_else(rest::nothing_here);
-        }
         let caller = match self.keeper.caller(&parts.headers) {
             Ok(caller) => caller,
             Err(stranger) => {
@@ -191,6 +196,15 @@ impl Door {
         let response = self.rest.handle(found, &caller, &parts.headers, body).await;
         drop(held);
         response
+    }
+
+    /// What people see. They have no key, so what they send is small.
+    async fn page(&self, parts: http::request::Parts, body: Incoming) -> Response<Body> {
+        let limits = EdgeLimits { body_bytes: self.limits.body_bytes.min(PAGE_BYTES), ..self.limits.clone() };
+        match read_body(body, &limits).await {
+            Ok(body) => self.pages.answer(parts, body).await,
+            Err(error) => plain(error.status(), error),
+        }
     }
 
     /// Reads a body, within what its caller and all of them may take.
@@ -266,10 +280,14 @@ enum Untaken {
 enum Place {
     Endpoint(Scope),
     Rest(Box<rest::Found>),
+    Page,
     Alive,
     Ready,
     Metrics,
 }
+
+/// The largest form that a page of ours can send, arguments of a call included.
+const PAGE_BYTES: usize = 256 * 1024;
 
 fn place(path: &str) -> Option<Place> {
     match path {

@@ -11,6 +11,7 @@ pub(crate) mod modes;
 mod preview;
 mod refusing;
 mod remembered;
+mod strongest;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -19,7 +20,6 @@ use std::time::Duration;
 use http::StatusCode;
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use yesgate_core::assurance::Assurance;
 use yesgate_core::call::{CallRequest, Untouched};
 use yesgate_core::class::Trust;
 use yesgate_core::clock::Entropy;
@@ -37,6 +37,7 @@ use self::asking::Held;
 use self::judging::{Reviewed, no_state, unreadable_list};
 pub(crate) use self::refusing::forgotten;
 use self::refusing::{gateable, unneeded};
+pub use self::strongest::Strongest;
 use crate::book::{ToolsObserver, Unreadable};
 use crate::era::{Era, client_name};
 use crate::errand::{Errand, Incoming, Pass};
@@ -93,7 +94,7 @@ pub struct Setting {
     /// The operator's key of the two.
     pub switch: OperatorSwitch,
     /// The strongest yes that this set-up can get.
-    pub reach: Assurance,
+    pub reach: Strongest,
     /// How far a client's own name counts.
     pub naming: Naming,
     /// How long things may take.

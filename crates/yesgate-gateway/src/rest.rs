@@ -10,7 +10,6 @@ mod call;
 mod consent;
 mod look;
 pub mod openapi;
-mod page;
 mod status;
 mod table;
 
@@ -156,7 +155,6 @@ impl RestFront {
             Endpoint::Consume => self.consume(caller, &body).await,
             Endpoint::Outcome => self.settle(caller, values.next().unwrap_or_default(), &body).await,
             Endpoint::Document => answer::json(StatusCode::OK, &openapi::document(&self.changeable().routes)),
-            Endpoint::Page => found.page().unwrap_or_else(nothing_here),
         }
     }
 
@@ -167,17 +165,6 @@ impl RestFront {
 }
 
 impl Found {
-    /// Whether it is a page for people, who have no key and come by links.
-    pub(crate) fn is_page(&self) -> bool {
-        self.endpoint == Endpoint::Page
-    }
-
-    /// The page that it is; `None`: it is none, or names no question.
-    pub(crate) fn page(&self) -> Option<Response<Body>> {
-        let id = self.values.first()?.parse::<IntentId>().ok()?;
-        self.is_page().then(|| page::page(&id))
-    }
-
     /// Why a request does not come as far as its body, if it does not.
     pub(crate) fn refused(&self, method: &Method, headers: &HeaderMap) -> Option<Response<Body>> {
         if !self.verb.is(method) {
@@ -197,7 +184,7 @@ impl Found {
     }
 }
 
-pub(crate) fn nothing_here() -> Response<Body> {
+fn nothing_here() -> Response<Body> {
     failure(StatusCode::NOT_FOUND, "not_found", "There is nothing here.")
 }
 

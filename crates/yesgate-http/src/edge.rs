@@ -32,6 +32,7 @@ pub mod crew;
 pub mod guard;
 pub mod intake;
 mod pace;
+pub mod pages;
 pub mod quota;
 mod slots;
 

@@ -92,7 +92,10 @@ const GUARDS: [(HeaderName, &str); 8] = [
     (X_FRAME_OPTIONS, "DENY"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
-    (HeaderName::from_static("permissions-policy"), "publickey-credentials-get=(self), camera=(), microphone=()"),
+    (
+        HeaderName::from_static("permissions-policy"),
+        "publickey-credentials-get=(self), camera=(), microphone=()",
+    ),
 ];
 
 #[derive(Template)]

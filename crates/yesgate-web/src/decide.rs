@@ -64,8 +64,10 @@ impl Site {
             }
             Said::Words => {
                 let text = reason.ok_or(Trouble::Nonsense("there are no words to answer with"))?;
-                let update =
-                    self.ledger.update(intent.id(), move |intent, now| intent.respond(&by, text, now)).await?;
+                let update = self
+                    .ledger
+                    .update(intent.id(), move |intent, now| intent.respond(&by, text, now))
+                    .await?;
                 update.ok_or(Trouble::NotFound)?
             }
         };
@@ -81,12 +83,15 @@ impl Site {
         intent: &Intent,
         by: Approver,
     ) -> Result<Result<(), Refusal>, Trouble> {
-        let seen = visit.form.one("seen").and_then(|seen| Digest::try_from(seen.to_owned()).ok()).map(CallDigest);
+        let seen =
+            visit.form.one("seen").and_then(|seen| Digest::try_from(seen.to_owned()).ok()).map(CallDigest);
         let seen = seen.ok_or(Trouble::Nonsense("the form does not say what was seen"))?;
         match self.wish(visit)? {
             None => {
-                let update =
-                    self.ledger.update(intent.id(), move |intent, now| intent.approve(&by, seen, now)).await?;
+                let update = self
+                    .ledger
+                    .update(intent.id(), move |intent, now| intent.approve(&by, seen, now))
+                    .await?;
                 update.ok_or(Trouble::NotFound)
             }
             Some(wish) => {
@@ -147,7 +152,8 @@ impl Site {
         };
         self.take(visit, visitor, Pace::Any)?;
         let by = self.approver(visitor, None).name;
-        let resolved = self.ledger.update(intent.id(), move |intent, now| intent.resolve(&by, ran, now)).await?;
+        let resolved =
+            self.ledger.update(intent.id(), move |intent, now| intent.resolve(&by, ran, now)).await?;
         match resolved.ok_or(Trouble::NotFound)? {
             Ok(()) => Ok(answer::see(&format!("/approve/{}", intent.id()))),
             Err(refusal) => self.question(visit, visitor, Some(words(&refusal))).await,

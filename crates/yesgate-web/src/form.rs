@@ -46,7 +46,8 @@ mod tests {
 
     #[test]
     fn a_form_has_its_fields_and_a_field_sent_twice_is_none() {
-        let read = form("application/x-www-form-urlencoded; charset=UTF-8", "a=1&b=x+y%26z&c=1&c=2&d=").unwrap();
+        let read =
+            form("application/x-www-form-urlencoded; charset=UTF-8", "a=1&b=x+y%26z&c=1&c=2&d=").unwrap();
         assert_eq!(read.one("a"), Some("1"));
         assert_eq!(read.one("b"), Some("x y&z"));
         assert_eq!(read.one("c"), None);

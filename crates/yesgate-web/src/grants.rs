@@ -56,7 +56,8 @@ impl Site {
     pub(crate) async fn revoke_grant(&self, visit: &Visit, visitor: &Visitor) -> Result<Answer, Trouble> {
         let id = visit.name.parse::<GrantId>().map_err(|_| Trouble::NotFound)?;
         let records = self.ledger.grants().await?;
-        let theirs = |record: &&GrantRecord| record.grant.id == id && record.grant.caller.org == visitor.person.org;
+        let theirs =
+            |record: &&GrantRecord| record.grant.id == id && record.grant.caller.org == visitor.person.org;
         records.iter().find(theirs).ok_or(Trouble::NotFound)?;
         self.take(visit, visitor, Pace::Any)?;
         // One that was taken back before is taken back: that is what was asked for.

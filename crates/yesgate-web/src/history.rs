@@ -43,7 +43,9 @@ impl Site {
             for listed in chunk {
                 after = Some(listed.number);
                 let intent = &listed.intent;
-                if ending.as_ref().is_none_or(|ending| intent.state().as_str() == ending) && has(intent, &search) {
+                if ending.as_ref().is_none_or(|ending| intent.state().as_str() == ending)
+                    && has(intent, &search)
+                {
                     lines.push(Line::of(intent, visit.now));
                 }
                 if lines.len() == SHOWN {

@@ -83,7 +83,9 @@ impl Site {
         let version = [&lost, &waiting, &under_way]
             .into_iter()
             .flatten()
-            .map(|listed| format!("{}{}{}", listed.number, listed.intent.state(), listed.intent.yeses().len()))
+            .map(|listed| {
+                format!("{}{}{}", listed.number, listed.intent.state(), listed.intent.yeses().len())
+            })
             .collect();
         let lines = |listed: Vec<yesgate_ledger::Listed>| {
             listed.iter().map(|listed| Line::of(&listed.intent, visit.now)).collect::<Vec<_>>()

@@ -1,6 +1,6 @@
 //! The human's side of Yesgate: sign-in, the inbox, and the pages on which a question is decided.
 //!
-//! Start reading at [`Site::handle`]; `table.rs` lists every path and who may come to it.
+//! Start reading at `Site::handle` in `site.rs`; `table.rs` lists every path and who may come to it.
 //!
 //! Invariants:
 //! - Opening a page changes nothing: only a `POST` does, from a page of ours, by somebody who is signed in, with a

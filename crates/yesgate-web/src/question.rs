@@ -128,7 +128,12 @@ impl Site {
         Ok(answer::page(status, &page))
     }
 
-    fn decision(&self, intent: &Intent, visitor: &Visitor, now: Timestamp) -> Result<Option<Decision>, Trouble> {
+    fn decision(
+        &self,
+        intent: &Intent,
+        visitor: &Visitor,
+        now: Timestamp,
+    ) -> Result<Option<Decision>, Trouble> {
         let waits = intent.state() == State::Pending && now < intent.decide_by();
         if !waits || !visitor.person.may(Role::Approver) {
             return Ok(None);
@@ -156,7 +161,9 @@ impl Site {
     fn not_yes(&self, intent: &Intent) -> Option<String> {
         let (have, need) = (self.proves(), intent.question().least);
         (have < need).then(|| match need {
-            Assurance::Verified => "This needs a passkey or a key signature over exactly this call.".to_owned(),
+            Assurance::Verified => {
+                "This needs a passkey or a key signature over exactly this call.".to_owned()
+            }
             Assurance::Asserted
             | Assurance::Relayed
             | Assurance::Client
@@ -191,8 +198,7 @@ fn facts(intent: &Intent) -> Vec<Fact> {
     if question.quorum.people() > 1 {
         let names: Vec<&str> = intent.yeses().iter().map(|yes| yes.by.as_str()).collect();
         let so_far = if names.is_empty() { "nobody yet".to_owned() } else { names.join(", ") };
-        let words =
-            format!("{} of {} people have said yes: {so_far}", names.len(), question.quorum.people());
+        let words = format!("{} of {} people have said yes: {so_far}", names.len(), question.quorum.people());
         fact("Quorum", &words);
     }
     if let Some(edited) = intent.edited() {
@@ -209,7 +215,8 @@ fn facts(intent: &Intent) -> Vec<Fact> {
             Said::Deny => "no",
             Said::Respond => "in words",
         };
-        let words = format!("{said}, by {} at level {}, {}", decision.by, decision.assurance, moment(decision.at));
+        let words =
+            format!("{said}, by {} at level {}, {}", decision.by, decision.assurance, moment(decision.at));
         fact("Decided", &words);
         if let (Some(reason), Surface::Human | Surface::Rule) = (&decision.reason, decision.surface) {
             fact("With the words", reason);
@@ -270,15 +277,21 @@ fn standing(intent: &Intent, now: Timestamp) -> String {
     }
     match intent.state() {
         State::Pending => match intent.question().confirm {
-            ConfirmType::Type => "Nobody has decided. It runs only after somebody typed what is asked for below.",
-            ConfirmType::None | ConfirmType::Simple | ConfirmType::Preview => "Nobody has decided. Nothing has run.",
+            ConfirmType::Type => {
+                "Nobody has decided. It runs only after somebody typed what is asked for below."
+            }
+            ConfirmType::None | ConfirmType::Simple | ConfirmType::Preview => {
+                "Nobody has decided. Nothing has run."
+            }
         },
         State::Approved => "A human said yes. It is about to run.",
         State::Running => "A human said yes. It runs now.",
         State::Done(DoneKind::Ok) => "It ran once, and the tool answered.",
         State::Done(DoneKind::ToolError) => "It ran once, and the tool answered with an error.",
         State::Done(DoneKind::NotSent) => "A human said yes, and the call was not sent. Nothing ran.",
-        State::Unknown => "It was sent, and the answer was lost: nobody knows whether it ran. Look, and settle it.",
+        State::Unknown => {
+            "It was sent, and the answer was lost: nobody knows whether it ran. Look, and settle it."
+        }
         State::Resolved { ran: true } => "The answer was lost, and a human settled that it ran.",
         State::Resolved { ran: false } => "The answer was lost, and a human settled that it did not run.",
         State::Denied => "A human said no. Nothing ran.",

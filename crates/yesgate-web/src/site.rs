@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, StatusCode};
@@ -12,6 +13,7 @@ use yesgate_core::id::IntentId;
 use yesgate_core::intent::{Approver, Surface};
 use yesgate_core::person::Session;
 use yesgate_core::refusal::Refusal;
+use yesgate_http::edge::pages::Pages;
 use yesgate_ledger::{Ledger, LedgerError};
 
 use crate::answer::{self, Answer};
@@ -92,13 +94,8 @@ impl Site {
         Self { ledger, entropy, settings, tokens: Tokens::default() }
     }
 
-    /// Whether a path is one of ours.
-    pub fn has(&self, path: &str) -> bool {
-        table::find(&Method::GET, path) != Found::Nothing
-    }
-
-    /// Answers one request. Whoever calls has seen to it that `Host` is ours, and has bounded the body.
-    pub async fn handle(&self, parts: Parts, body: Bytes) -> Answer {
+    /// Answers one request.
+    async fn handle(&self, parts: Parts, body: Bytes) -> Answer {
         let (place, access, name) = match table::find(&parts.method, parts.uri.path()) {
             Found::Place(place, access, name) => (place, access, name.unwrap_or_default()),
             Found::OtherMethod(methods) => return answer::other_method(&methods),
@@ -155,7 +152,12 @@ impl Site {
     }
 
     /// What anybody may see.
-    async fn open_place(&self, place: Place, visit: &Visit, visitor: Option<Visitor>) -> Result<Answer, Trouble> {
+    async fn open_place(
+        &self,
+        place: Place,
+        visit: &Visit,
+        visitor: Option<Visitor>,
+    ) -> Result<Answer, Trouble> {
         match place {
             Place::Style => Ok(answer::asset("text/css; charset=utf-8", assets::STYLE)),
             Place::Script => Ok(answer::asset("text/javascript; charset=utf-8", assets::SCRIPT)),
@@ -206,7 +208,9 @@ impl Site {
             Place::Stop => self.stop_page(visit, visitor).await,
             Place::SetStop => self.set_stop(visit, visitor).await,
             Place::Thaw => self.thaw(visit, visitor).await,
-            Place::Style | Place::Script | Place::Icon | Place::SignIn | Place::UseLink => Err(Trouble::NotFound),
+            Place::Style | Place::Script | Place::Icon | Place::SignIn | Place::UseLink => {
+                Err(Trouble::NotFound)
+            }
         }
     }
 
@@ -243,6 +247,17 @@ impl Site {
     }
 }
 
+#[async_trait]
+impl Pages for Site {
+    fn has(&self, path: &str) -> bool {
+        table::find(&Method::GET, path) != Found::Nothing
+    }
+
+    async fn answer(&self, parts: Parts, body: Bytes) -> Answer {
+        self.handle(parts, body).await
+    }
+}
+
 /// Sends whoever is not signed in to the sign-in, and afterwards to the question that they came for: its id, never
 /// an address.
 fn sign_in_first(place: Place, visit: &Visit) -> Answer {
@@ -268,7 +283,8 @@ impl Trouble {
         match self {
             Self::Ledger(error) => {
                 tracing::error!(%error, "a page could not be answered: {error}");
-                let words = format!("The ledger cannot be used: {}. Nothing was changed.", error.public_reason());
+                let words =
+                    format!("The ledger cannot be used: {}. Nothing was changed.", error.public_reason());
                 answer::trouble(StatusCode::SERVICE_UNAVAILABLE, "Not now", &words)
             }
             Self::NoEntropy => {

@@ -77,8 +77,7 @@ impl Site {
     pub(crate) async fn thaw(&self, visit: &Visit, visitor: &Visitor) -> Result<Answer, Trouble> {
         let key = visit.form.one("caller").unwrap_or_default();
         let regimes = self.ledger.regimes().await?;
-        let is_meant =
-            |caller: &&Caller| caller.key().to_string() == key && caller.org == visitor.person.org;
+        let is_meant = |caller: &&Caller| caller.key().to_string() == key && caller.org == visitor.person.org;
         let caller = regimes.callers.keys().find(is_meant).ok_or(Trouble::NotFound)?;
         self.take(visit, visitor, Pace::Human)?;
         self.ledger.thaw(caller, &self.approver(visitor, None).name).await?;

@@ -41,12 +41,7 @@ pub(crate) struct Tokens(Mutex<HashMap<[u8; 16], Timestamp>>);
 
 impl Tokens {
     /// A token for a form that goes to this address, for the browser with this secret.
-    pub(crate) fn issue(
-        secret: &SessionSecret,
-        action: &str,
-        entropy: [u8; 32],
-        now: Timestamp,
-    ) -> String {
+    pub(crate) fn issue(secret: &SessionSecret, action: &str, entropy: [u8; 32], now: Timestamp) -> String {
         let (nonce, _) = entropy.split_at(16);
         let issued = now.as_millisecond().to_be_bytes();
         let mut token = [&issued, nonce].concat();
@@ -69,7 +64,8 @@ impl Tokens {
         hmac::verify(&key(secret), &message(action, head), tag).map_err(|_| Untaken::Foreign)?;
         let (issued, nonce) = head.split_first_chunk::<8>().ok_or(Untaken::Foreign)?;
         let nonce = <[u8; 16]>::try_from(nonce).map_err(|_| Untaken::Foreign)?;
-        let issued = Timestamp::from_millisecond(i64::from_be_bytes(*issued)).map_err(|_| Untaken::Foreign)?;
+        let issued =
+            Timestamp::from_millisecond(i64::from_be_bytes(*issued)).map_err(|_| Untaken::Foreign)?;
         let age = now.duration_since(issued);
         if age >= LIFETIME || age.is_negative() {
             return Err(Untaken::Old);
@@ -140,7 +136,10 @@ mod tests {
         assert_eq!(take(&token, 1, "/approve/a", Pace::Human, at(700)), Ok(()));
         assert_eq!(take(&token, 1, "/approve/a", Pace::Human, at(701)), Err(Untaken::Used));
         let old = SignedDuration::from_hours(8).as_millis();
-        assert_eq!(take(&issue(2), 1, "/approve/a", Pace::Any, at(old.try_into().unwrap())), Err(Untaken::Old));
+        assert_eq!(
+            take(&issue(2), 1, "/approve/a", Pace::Any, at(old.try_into().unwrap())),
+            Err(Untaken::Old)
+        );
         assert_eq!(take(&issue(3), 1, "/approve/a", Pace::Any, at(-1)), Err(Untaken::Old));
         assert_eq!(take(&issue(4), 1, "/approve/a", Pace::Any, at(0)), Ok(()));
     }

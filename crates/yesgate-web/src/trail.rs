@@ -38,7 +38,12 @@ impl Site {
             Some(_) => {
                 let report = self.ledger.verify().await?;
                 let faults = report.faults.iter().map(|fault| Sanitized::line(&fault.to_string())).collect();
-                Some(Checked { rows: report.rows, intents: report.intents, head: report.head.to_string(), faults })
+                Some(Checked {
+                    rows: report.rows,
+                    intents: report.intents,
+                    head: report.head.to_string(),
+                    faults,
+                })
             }
             None => None,
         };

@@ -51,7 +51,10 @@ impl Frame {
             (Tab::Stop, "/stop", "Stop"),
         ];
         let may = |tab: Tab| ![Tab::People, Tab::Trail].contains(&tab) || self.role >= Role::Owner;
-        all.into_iter().filter(|(tab, ..)| may(*tab)).map(|(tab, path, name)| (path, name, tab == self.tab)).collect()
+        all.into_iter()
+            .filter(|(tab, ..)| may(*tab))
+            .map(|(tab, path, name)| (path, name, tab == self.tab))
+            .collect()
     }
 }
 

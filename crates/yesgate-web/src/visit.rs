@@ -45,7 +45,8 @@ impl Address {
     pub(crate) fn secret(&self, headers: &HeaderMap) -> Option<SessionSecret> {
         let name = self.cookie();
         let cookies = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
-        let mut pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+        let mut pairs =
+            cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
         let (_, value) = pairs.find(|(key, _)| *key == name)?;
         Some(SessionSecret::presented(value))
     }

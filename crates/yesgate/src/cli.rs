@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use yesgate_core::id::{ClientId, KeyName, OrgId, PrincipalId};
+use yesgate_core::id::{ClientId, GroupName, KeyName, OrgId, PrincipalId};
+use yesgate_core::person::{MailAddress, Role};
 
 /// A consent gateway for MCP.
 ///
@@ -58,6 +59,9 @@ pub(crate) enum Command {
     Panic(PanicArgs),
     /// Show what each tool of a server may do, and which of them ask
     Tools(ToolsArgs),
+    /// Say who may sign in and decide on the pages of `serve`
+    #[command(subcommand)]
+    People(PeopleCommand),
     /// Make, list and revoke the keys with which clients say who is calling over HTTP
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -284,6 +288,72 @@ pub(crate) struct AcceptArgs {
     /// Accept every tool that is new or changed
     #[arg(long)]
     pub(crate) all: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PeopleCommand {
+    /// Add somebody, and print the link with which they sign in
+    ///
+    /// The link goes to stdout and nothing else does. It lets in whoever opens it first, once, within 15 minutes.
+    Add(PeopleAddArgs),
+    /// List everybody
+    List,
+    /// Make somebody a new sign-in link; an earlier one counts no more
+    Link(PersonArgs),
+    /// Change what somebody may do
+    Set(PeopleSetArgs),
+    /// Remove somebody, and sign them out everywhere
+    Remove(PersonArgs),
+    /// Sign somebody out of all browsers
+    SignOut(PersonArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PersonArgs {
+    /// Their name
+    pub(crate) name: PrincipalId,
+    /// Their organisation
+    #[arg(long, default_value = "local")]
+    pub(crate) org: OrgId,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PeopleAddArgs {
+    /// Their name: the one that the keys of their agents have, so that nobody approves their own calls
+    pub(crate) name: PrincipalId,
+    /// Their organisation: they see its questions and no others
+    #[arg(long, default_value = "local")]
+    pub(crate) org: OrgId,
+    /// What they may do: `viewer` (look), `approver` (decide) or `owner` (rule)
+    #[arg(long, default_value = "approver")]
+    pub(crate) role: Role,
+    /// A group that rules can name
+    #[arg(long = "group", value_name = "GROUP")]
+    pub(crate) groups: Vec<GroupName>,
+    /// Where mail reaches them
+    #[arg(long)]
+    pub(crate) mail: Option<MailAddress>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PeopleSetArgs {
+    /// Their name
+    pub(crate) name: PrincipalId,
+    /// Their organisation
+    #[arg(long, default_value = "local")]
+    pub(crate) org: OrgId,
+    /// What they may do: `viewer` (look), `approver` (decide) or `owner` (rule)
+    #[arg(long)]
+    pub(crate) role: Option<Role>,
+    /// The groups that rules know them by, in place of the earlier ones
+    #[arg(long = "group", value_name = "GROUP", conflicts_with = "no_groups")]
+    pub(crate) groups: Vec<GroupName>,
+    /// In no group any more
+    #[arg(long)]
+    pub(crate) no_groups: bool,
+    /// Where mail reaches them
+    #[arg(long)]
+    pub(crate) mail: Option<MailAddress>,
 }
 
 #[derive(Debug, Subcommand)]

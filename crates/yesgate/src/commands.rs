@@ -11,6 +11,7 @@ mod edit;
 mod grants;
 mod help;
 mod keys;
+mod people;
 mod policy;
 mod questions;
 mod regime;
@@ -73,6 +74,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
         },
         Command::Connect(args) => connect::run(&load()?, &args, cli.json).await,
         Command::Disconnect(args) => connect::disconnect(&load()?, &args.server, cli.json).await,
+        Command::People(command) => people::run(&load()?, command, cli.json).await,
         Command::Keys(command) => keys::run(&load()?, command, cli.json).await,
         Command::Budgets => budgets::run(&load()?, cli.json).await,
         Command::Policy(command) => policy::run(&load()?, &command, cli.json).await,

@@ -162,13 +162,6 @@ fn operation(endpoint: Endpoint) -> Value {
             "summary": "Read this document, with the paths that the operator named",
             "responses": answers(&[("200", any("This document."))], Verb::Get),
         }),
-        Endpoint::Page => json!({
-            "operationId": "approval_page",
-            "summary": "Tell a human where to decide",
-            "description": "A page for people. It says the same for every question, and opening it decides nothing.",
-            "security": [],
-            "responses": {"200": {"description": "The page.", "content": {"text/html": {}}}},
-        }),
     }
 }
 

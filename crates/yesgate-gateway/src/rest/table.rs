@@ -19,8 +19,6 @@ pub(crate) enum Endpoint {
     Outcome,
     /// Describes all this.
     Document,
-    /// Tells a human where to decide.
-    Page,
 }
 
 /// The one method that a path has.
@@ -57,14 +55,13 @@ pub(crate) struct Route {
 }
 
 /// All of them. No two fit one path.
-pub(crate) const ROUTES: [Route; 7] = [
+pub(crate) const ROUTES: [Route; 6] = [
     Route { verb: Verb::Post, path: "/api/tools/{server}/{tool}", endpoint: Endpoint::Call },
     Route { verb: Verb::Get, path: "/api/intents/{intent_id}", endpoint: Endpoint::Look },
     Route { verb: Verb::Post, path: "/api/consent/mint", endpoint: Endpoint::Mint },
     Route { verb: Verb::Post, path: "/api/consent/consume", endpoint: Endpoint::Consume },
     Route { verb: Verb::Post, path: "/api/consent/{intent_id}/outcome", endpoint: Endpoint::Outcome },
     Route { verb: Verb::Get, path: "/api/openapi.json", endpoint: Endpoint::Document },
-    Route { verb: Verb::Get, path: "/approve/{intent_id}", endpoint: Endpoint::Page },
 ];
 
 impl Route {

@@ -29,7 +29,7 @@ use crate::errand::Person;
 use crate::front::fixture::{Dice, caller};
 use crate::front::pipe::at_once_or_later;
 use crate::front::reach::{Charge, HostCall};
-use crate::gate::{Gate, GatedServer, Naming, Patience, Setting};
+use crate::gate::{Gate, GatedServer, Naming, Patience, Setting, Strongest};
 use crate::metrics::Metrics;
 use crate::raw::raw;
 use crate::reply::Reply;
@@ -69,7 +69,7 @@ impl Scene {
             asker: Asker { uid: None, boot: Some(boot.clone()) },
             boot: boot.clone(),
             switch: OperatorSwitch::DryRun,
-            reach: Assurance::Local,
+            reach: Strongest::new(Assurance::Local),
             naming: Naming::BySelf,
             patience: Patience::default(),
             metrics: Metrics::new(),

@@ -32,7 +32,8 @@ fn a_form_comes_from_a_page_of_ours_or_not_at_all() {
     let sent = |pairs: &[(HeaderName, &'static str)]| ours.sent(&headers(pairs));
     assert!(sent(&[(ORIGIN, "http://localhost:8787")]));
     assert!(sent(&[(ORIGIN, "http://localhost:8787"), (SEC_FETCH_SITE, "same-origin")]));
-    for bad in ["null", "http://localhost", "https://localhost:8787", "http://localhost:8788", "http://evil.example"]
+    for bad in
+        ["null", "http://localhost", "https://localhost:8787", "http://localhost:8788", "http://evil.example"]
     {
         assert!(!sent(&[(ORIGIN, bad)]), "{bad}");
     }

@@ -1,5 +1,6 @@
 //! `serve`: the gate in front of all configured servers, over HTTP or over stdio.
 
+mod pages;
 mod reload;
 mod servers;
 mod told;
@@ -21,7 +22,7 @@ use yesgate_gateway::custom::{CustomGate, Terms};
 use yesgate_gateway::door::{Door, Doorkeeper};
 use yesgate_gateway::front::share::Share;
 use yesgate_gateway::front::{FrontSettings, HttpFront, pipe};
-use yesgate_gateway::gate::Naming;
+use yesgate_gateway::gate::{Naming, Strongest};
 use yesgate_gateway::hub::Hub;
 use yesgate_gateway::rest::{Changeable, RestFront, RestSettings};
 use yesgate_gateway::stdio::host;
@@ -86,6 +87,9 @@ async fn serve_http(
     let listener =
         TcpListener::bind(listen).await.with_context(|| format!("{listen} cannot be listened at"))?;
     let bound = listener.local_addr()?;
+    let naming = workshop.naming();
+    let level = workshop.reach().clone();
+    level.set(pages::reach(&ledger, naming).await?);
     let hub = open_hub(&settings, &workshop).await?;
     let public = config.public_url.as_ref().map(|url| Base::new(&url.to_string()));
     let front = HttpFront::new(Arc::clone(&hub) as Arc<_>, front_settings(&config), Arc::new(SystemEntropy));
@@ -101,17 +105,21 @@ async fn serve_http(
         limits: limits.clone(),
         front: Arc::clone(&front),
         rest: Arc::clone(&rest),
+        pages: pages::site(ledger.clone(), &config, naming),
         hub: Arc::clone(&hub),
         metrics: workshop.metrics().clone(),
         shows_metrics: settings.config.telemetry.metrics,
     });
     let tending = tokio::spawn(Arc::clone(&hub).tend());
-    let keeping = tokio::spawn(renew_keys(ledger, keeper));
+    let keeping = tokio::spawn(renew(ledger.clone(), keeper, level, naming));
     let reloading = tokio::spawn(reload::watch(settings, workshop, Arc::clone(&hub), rest));
     let told = Told::listen()?;
     let crew = Crew::start().context("no threads can be had to serve connections")?;
     eprintln!("listening on http://{bound}");
     eprintln!("clients are given http://{bound}/api/mcp, or http://{bound}/mcp/NAME for one server");
+    pages::invite_first(&ledger, &config, bound).await?;
+    // The last handle that goes closes the ledger; this is not to be it.
+    drop(ledger);
     let shutdown = async {
         told.times(1).await;
         tracing::info!("shutting down: what is under way may end");
@@ -208,8 +216,9 @@ async fn close(hub: &Hub) {
     tokio::time::sleep(LAST_WORDS).await;
 }
 
-/// Keeps the keys as fresh as the ledger: at once for changes of this process, within 200 ms for others'.
-async fn renew_keys(ledger: Ledger, keeper: Arc<Doorkeeper>) {
+/// Keeps the keys, and what people can be reached, as fresh as the ledger: at once for changes of this process,
+/// within 200 ms for others'.
+async fn renew(ledger: Ledger, keeper: Arc<Doorkeeper>, level: Strongest, naming: Naming) {
     let mut changes = ledger.changes();
     loop {
         changes.changed().await;
@@ -220,6 +229,10 @@ async fn renew_keys(ledger: Ledger, keeper: Arc<Doorkeeper>) {
                 tracing::error!(%error, "the keys cannot be read, so nobody comes in: {error}");
                 keeper.renew(std::collections::HashMap::new());
             }
+        }
+        match pages::reach(&ledger, naming).await {
+            Ok(reach) => level.set(reach),
+            Err(error) => tracing::error!(%error, "who can be asked cannot be read: {error}"),
         }
     }
 }

@@ -16,7 +16,7 @@ use yesgate_core::intent::Asker;
 use yesgate_core::policy::Config;
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_gateway::child::{ChildSpec, guard};
-use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting};
+use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting, Strongest};
 use yesgate_gateway::metrics::Metrics;
 use yesgate_gateway::stdio::host;
 use yesgate_gateway::wrap::{Host, wrap};
@@ -45,7 +45,7 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         asker: Asker { uid: Some(rustix::process::getuid().as_raw()), boot: Some(boot.clone()) },
         boot,
         switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
-        reach: REACH,
+        reach: Strongest::new(REACH),
         naming: Naming::BySelf,
         patience: Patience::default(),
         metrics: Metrics::new(),

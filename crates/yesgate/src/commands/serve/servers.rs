@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::ExposeSecret as _;
 use tokio::sync::Semaphore;
 use yesgate::SystemEntropy;
+use yesgate_core::assurance::Assurance;
 use yesgate_core::class::Trust;
 use yesgate_core::digest::ServerIdentity;
 use yesgate_core::id::{BootId, ServerName};
@@ -19,7 +20,7 @@ use yesgate_core::policy::{
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::era::Era;
-use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting};
+use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting, Strongest};
 use yesgate_gateway::manners::Manners;
 use yesgate_gateway::metrics::Metrics;
 use yesgate_gateway::server::{Place, Server, ServerSpec};
@@ -28,7 +29,6 @@ use yesgate_gateway::upstream::web::{Credentials, WebPlace};
 use yesgate_http::fetch::{FetchLimits, HttpClient};
 use yesgate_ledger::Ledger;
 
-use super::super::wrap::REACH;
 use crate::catalogue::Writer;
 use crate::home::Home;
 use crate::settings::Settings;
@@ -41,6 +41,8 @@ pub(super) struct Workshop {
     ledger: Ledger,
     boot: BootId,
     naming: Naming,
+    /// The strongest yes that somebody could give, at every moment.
+    reach: Strongest,
     patience: Patience,
     metrics: Metrics,
     /// How clients behave when their human is asked, at whichever server.
@@ -75,6 +77,7 @@ impl Workshop {
             ledger,
             boot,
             naming,
+            reach: Strongest::new(Assurance::Local),
             patience: Patience {
                 // It is answered before its time is over.
                 caller: Some(serve.times.call * 9 / 10),
@@ -98,6 +101,10 @@ impl Workshop {
 
     pub(super) const fn naming(&self) -> Naming {
         self.naming
+    }
+
+    pub(super) const fn reach(&self) -> &Strongest {
+        &self.reach
     }
 
     pub(super) const fn metrics(&self) -> &Metrics {
@@ -138,7 +145,7 @@ impl Workshop {
             boot: self.boot.clone(),
             asker: Asker { uid: Some(rustix::process::getuid().as_raw()), boot: Some(self.boot.clone()) },
             switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
-            reach: REACH,
+            reach: self.reach.clone(),
             naming: self.naming,
             patience: self.patience,
             metrics: self.metrics.clone(),

@@ -1,0 +1,78 @@
+//! The pages of `serve`: who can be reached on them, and how the first person comes in.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use yesgate::SystemEntropy;
+use yesgate_core::assurance::Assurance;
+use yesgate_core::clock::Entropy as _;
+use yesgate_core::id::PersonId;
+use yesgate_core::person::{Person, Role};
+use yesgate_core::policy::ServeConfig;
+use yesgate_gateway::gate::Naming;
+use yesgate_ledger::{Ledger, LedgerError};
+use yesgate_web::{Site, SiteSettings};
+
+use super::super::people::{local_origin, make_link};
+
+/// The site of a gateway.
+pub(super) fn site(ledger: Ledger, config: &ServeConfig, naming: Naming) -> Arc<Site> {
+    let public = config.public_url.as_ref().map(|url| url.to_string().trim_end_matches('/').to_owned());
+    let settings = SiteSettings { public, proves: proves(naming) };
+    Arc::new(Site::new(ledger, Arc::new(SystemEntropy), settings))
+}
+
+/// How well a yes on a page proves a human. Where callers have no keys, they are taken for the account that runs the
+/// gateway, and what that account can read could sign it in.
+pub(super) const fn proves(naming: Naming) -> Assurance {
+    match naming {
+        Naming::ByKey => Assurance::SignedIn,
+        Naming::BySelf => Assurance::Local,
+    }
+}
+
+/// The strongest yes that somebody could give at this moment. The command line gives `local`, whoever else is there.
+pub(super) async fn reach(ledger: &Ledger, naming: Naming) -> Result<Assurance, LedgerError> {
+    let people = ledger.people().await?;
+    Ok(if people.iter().any(|person| person.may(Role::Approver)) { proves(naming) } else { Assurance::Local })
+}
+
+/// Makes sure that somebody can come in: where no owner has ever signed in, prints a link for one.
+pub(super) async fn invite_first(
+    ledger: &Ledger,
+    config: &ServeConfig,
+    bound: SocketAddr,
+) -> anyhow::Result<()> {
+    let origin = match &config.public_url {
+        Some(url) => url.to_string().trim_end_matches('/').to_owned(),
+        None => local_origin(bound),
+    };
+    let people = ledger.people().await?;
+    let owner = people.iter().find(|person| person.may(Role::Owner));
+    let sessions = ledger.sessions().await?;
+    let owner = match owner {
+        Some(owner) if sessions.iter().any(|session| session.person == owner.id) => {
+            eprintln!("people decide at {origin}/");
+            return Ok(());
+        }
+        Some(owner) => owner.clone(),
+        None => {
+            let first = Person {
+                id: PersonId::from_entropy(SystemEntropy.draw()?),
+                name: "owner".parse()?,
+                org: "local".parse()?,
+                mail: None,
+                role: Role::Owner,
+                groups: std::collections::BTreeSet::new(),
+                added_at: ledger.now(),
+                removed_at: None,
+            };
+            ledger.set_person(first.clone(), "the first start").await??;
+            first
+        }
+    };
+    let (secret, _) = make_link(ledger, &owner).await?;
+    eprintln!("people decide at {origin}/; sign in as `{}` within 15 minutes, once, with", owner.name);
+    eprintln!("  {origin}/sign-in#{}", secret.expose());
+    Ok(())
+}
