@@ -45,6 +45,7 @@ pub mod rest_host;
 pub mod serve_stage;
 pub mod stage;
 pub mod upstream_log;
+pub mod visitor;
 pub mod wait;
 pub mod web_host;
 
@@ -58,5 +59,6 @@ pub use rest_host::{RestAnswer, RestHost};
 pub use serve_stage::{Gateway, ServeStage};
 pub use stage::{Output, Stage, yesgate_beside};
 pub use upstream_log::Received;
+pub use visitor::{Page, Visitor};
 pub use wait::{DEADLINE, eventually, until};
 pub use web_host::{Draft, WebAnswer, WebEvent, WebHost};

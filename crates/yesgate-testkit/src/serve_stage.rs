@@ -18,7 +18,8 @@ use crate::mock_http::MockHttp;
 use crate::rest_host::RestHost;
 use crate::stage::{Output, Stage};
 use crate::upstream_log::{self, Received};
-use crate::wait::{DEADLINE, pause};
+use crate::visitor::Visitor;
+use crate::wait::{DEADLINE, pause, until};
 use crate::web_host::WebHost;
 
 /// The set-up of one test of `yesgate serve`.
@@ -228,6 +229,23 @@ impl Gateway {
     /// The same servers without MCP.
     pub fn rest(&self) -> RestHost {
         RestHost::new(&self.url)
+    }
+
+    /// A browser that nobody has signed in.
+    pub fn visitor(&self) -> Visitor {
+        Visitor::new(&self.url)
+    }
+
+    /// The sign-in link of the first owner, which is printed where nobody has signed in yet.
+    ///
+    /// # Panics
+    /// When there is none in time.
+    #[track_caller]
+    pub fn first_link(&self) -> String {
+        until("a sign-in link is printed", || {
+            let said = self.pipes.stderr();
+            said.split_whitespace().find(|word| word.contains("/sign-in#ygl_")).map(str::to_owned)
+        })
     }
 
     /// Everything that came on stderr so far.

@@ -29,6 +29,12 @@ function holdBack(root) {
   }
 }
 
+// The no has the focus, and the page stays where it is: it is read from the top.
+function focusNo() {
+  const no = document.querySelector("[data-focus]");
+  if (no) no.focus({ preventScroll: true });
+}
+
 function inWords(ms) {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds === 0) return "no time";
@@ -86,6 +92,7 @@ async function lookAgain() {
 takeLink();
 addEventListener("hashchange", takeLink);
 holdBack(document);
+focusNo();
 if (document.querySelector("header.top")) {
   setInterval(runDown, 1000);
   const live = new EventSource("/live");

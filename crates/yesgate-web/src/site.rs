@@ -308,3 +308,6 @@ impl Trouble {
 pub(crate) fn words(refusal: &Refusal) -> String {
     refusal.message()
 }
+
+#[cfg(test)]
+mod tests;

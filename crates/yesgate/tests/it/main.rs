@@ -31,6 +31,7 @@ mod offers;
 mod out_of_band;
 mod own_tools;
 mod pace;
+mod pages;
 mod pass_through;
 mod peers;
 mod pins;

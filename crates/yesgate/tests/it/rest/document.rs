@@ -68,7 +68,6 @@ async fn the_description_is_whole() {
     insta::assert_snapshot!(listed.join("\n"), @r"
     get /api/intents/{intent_id}
     get /api/openapi.json
-    get /approve/{intent_id}
     post /api/consent/consume
     post /api/consent/mint
     post /api/consent/{intent_id}/outcome

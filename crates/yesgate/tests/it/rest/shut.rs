@@ -24,7 +24,6 @@ async fn no_other_method_decides_or_runs_anything() {
         ("POST", "/api/consent/consume".to_owned(), &with_token),
         ("POST", format!("/api/consent/{intent}/outcome"), &own),
         ("GET", format!("/api/intents/{intent}"), &with_token),
-        ("GET", format!("/approve/{intent}"), &with_token),
         ("GET", "/api/openapi.json".to_owned(), &own),
     ];
     for (right, path, body) in &paths {
