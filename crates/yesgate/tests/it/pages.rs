@@ -18,7 +18,7 @@ struct Play {
 /// What every question needs here.
 const RULES: &str = r#"
 [times]
-hold = "0s"
+hold = "1s"
 [[rules]]
 name = "deletes"
 tool = "notes/delete_note"

@@ -12,7 +12,7 @@ async fn a_yes_on_the_page_runs_exactly_what_was_shown() {
     let intent = play.delete("a").await;
     let page = play.owner.get(&page_of(&intent)).await;
     for shown in
-        ["delete_note", "a deleted note is gone", "rule deletes", "key for ann", "id: &#34;a&#34;", "8 bytes"]
+        ["delete_note", "a deleted note is gone", "rule deletes", "key for ann", "id: &#34;a&#34;", "10 bytes"]
     {
         assert!(
             page.html.contains(shown) || page.html.contains(&shown.replace("&#34;", "&quot;")),
@@ -182,13 +182,13 @@ async fn a_yes_to_something_else_is_none() {
 /// H3: a question whose time is over cannot be decided, and its page says so.
 #[tokio::test]
 async fn an_expired_question_is_shown_as_that() {
-    let rules = super::RULES.replace("hold = \"0s\"", "hold = \"0s\"\ndecide = \"1s\"");
+    let rules = super::RULES.replace("hold = \"1s\"", "hold = \"1s\"\ndecide = \"1s\"");
     let play = Play::with("", &rules).await;
     let intent = play.delete("a").await;
     let page = play.owner.get(&page_of(&intent)).await;
     eventually("its time is over", async || {
         let page = play.owner.get(&page_of(&intent)).await;
-        page.html.contains("Its time is over").then_some(())
+        page.html.contains("<span class=\"tag state expired\">").then_some(())
     })
     .await;
     if page.has_button(("answer", "approve")) {
