@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::answer::{self, Answer};
-use crate::site::Site;
+use crate::site::{Site, Telling};
 
 impl Site {
     /// A stream of signs that something has changed. It ends by itself after a while, and the browser comes back:
@@ -17,6 +17,7 @@ impl Site {
     pub(crate) fn live(&self) -> Answer {
         let (sender, pieces) = mpsc::channel(4);
         let mut changes = self.ledger.changes();
+        let mut telling = self.telling.subscribe();
         tokio::spawn(async move {
             let end = Instant::now() + LONGEST;
             if sender.send(Bytes::from_static(b"retry: 1000\n\n")).await.is_err() {
@@ -27,13 +28,18 @@ impl Site {
                     () = changes.changed() => CHANGED,
                     () = sleep(QUIET) => STILL_HERE,
                     () = sender.closed() => return,
+                    _ = telling.wait_for(|telling| *telling == Telling::Ended) => return,
                     () = sleep_until(end) => return,
                 };
                 if sender.send(Bytes::from_static(sign)).await.is_err() {
                     return;
                 }
                 // What changes often is looked at a few times a second, not each time.
-                sleep(PAUSE).await;
+                tokio::select! {
+                    () = sleep(PAUSE) => {}
+                    () = sender.closed() => return,
+                    _ = telling.wait_for(|telling| *telling == Telling::Ended) => return,
+                }
             }
         });
         answer::stream(pieces)

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http::{Method, StatusCode};
 use jiff::Timestamp;
+use tokio::sync::watch;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::clock::Entropy;
 use yesgate_core::id::IntentId;
@@ -30,6 +31,17 @@ pub struct Site {
     entropy: Arc<dyn Entropy>,
     settings: SiteSettings,
     tokens: Tokens,
+    /// Whether open pages are still told what changes.
+    pub(crate) telling: watch::Sender<Telling>,
+}
+
+/// Whether open pages are told what changes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Telling {
+    /// They are.
+    Goes,
+    /// The gateway ends, and a stream that goes on would keep it from that.
+    Ended,
 }
 
 /// What the operator decides about the site.
@@ -91,7 +103,18 @@ impl From<Untaken> for Trouble {
 impl Site {
     /// A site over this ledger.
     pub fn new(ledger: Ledger, entropy: Arc<dyn Entropy>, settings: SiteSettings) -> Self {
-        Self { ledger, entropy, settings, tokens: Tokens::default() }
+        Self {
+            ledger,
+            entropy,
+            settings,
+            tokens: Tokens::default(),
+            telling: watch::Sender::new(Telling::Goes),
+        }
+    }
+
+    /// Ends what would go on by itself: the gateway is about to end.
+    pub fn close(&self) {
+        self.telling.send_replace(Telling::Ended);
     }
 
     /// Answers one request.

@@ -1,3 +1,5 @@
+//! People, links and sessions: what counts, and for how long.
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Link, LinkSecret, LinkWay, MailAddress, Role, Session, SessionSecret, SignInWay};

@@ -1,3 +1,5 @@
+//! Where a request comes from, and what a browser is given to hold.
+
 use http::HeaderMap;
 use http::header::{COOKIE, HOST, HeaderName, HeaderValue, ORIGIN};
 use yesgate_core::person::SessionSecret;

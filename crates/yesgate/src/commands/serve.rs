@@ -95,6 +95,7 @@ async fn serve_http(
     let front = HttpFront::new(Arc::clone(&hub) as Arc<_>, front_settings(&config), Arc::new(SystemEntropy));
     let front = Arc::new(front.at(public.clone()));
     let rest = Arc::new(rest_front(&settings, &workshop, &hub, public));
+    let site = pages::site(ledger.clone(), &config, naming);
     let limits = edge_limits(&config, bound);
     let names: Vec<String> = config.authorities().map(ToString::to_string).collect();
     let origins: Vec<String> = config.origins.iter().map(ToString::to_string).collect();
@@ -105,7 +106,7 @@ async fn serve_http(
         limits: limits.clone(),
         front: Arc::clone(&front),
         rest: Arc::clone(&rest),
-        pages: pages::site(ledger.clone(), &config, naming),
+        pages: Arc::clone(&site) as Arc<_>,
         hub: Arc::clone(&hub),
         metrics: workshop.metrics().clone(),
         shows_metrics: settings.config.telemetry.metrics,
@@ -126,6 +127,7 @@ async fn serve_http(
         tending.abort();
         reloading.abort();
         front.close();
+        site.close();
     };
     let draining = async {
         let drained = edge::serve(listener, door, limits, &crew, shutdown).await;

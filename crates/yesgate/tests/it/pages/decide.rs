@@ -11,9 +11,14 @@ async fn a_yes_on_the_page_runs_exactly_what_was_shown() {
     let play = Play::new().await;
     let intent = play.delete("a").await;
     let page = play.owner.get(&page_of(&intent)).await;
-    for shown in
-        ["delete_note", "a deleted note is gone", "rule deletes", "key for ann", "id: &#34;a&#34;", "10 bytes"]
-    {
+    for shown in [
+        "delete_note",
+        "a deleted note is gone",
+        "rule deletes",
+        "key for ann",
+        "id: &#34;a&#34;",
+        "10 bytes",
+    ] {
         assert!(
             page.html.contains(shown) || page.html.contains(&shown.replace("&#34;", "&quot;")),
             "{shown}: {}",

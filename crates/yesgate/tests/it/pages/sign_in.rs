@@ -96,3 +96,14 @@ async fn secrets_are_not_logged() {
     assert_eq!(said.matches("ygl_").count(), 1, "{said}");
     play.finish(0);
 }
+
+/// A page that is open and told of changes does not keep the gateway from ending.
+#[tokio::test]
+async fn an_open_page_does_not_keep_the_gateway_alive() {
+    let mut play = Play::new().await;
+    let mut stream = play.owner.draft("GET", "/live").send().await;
+    assert_eq!(stream.status(), 200);
+    play.gateway.signal("TERM");
+    stream.rest().await;
+    assert!(play.gateway.ended().success());
+}
