@@ -41,6 +41,7 @@ pub mod host;
 pub mod lane;
 pub mod mock_http;
 pub mod mock_server;
+pub mod peers;
 pub mod rest_host;
 pub mod serve_stage;
 pub mod stage;

@@ -21,6 +21,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use yesgate_testkit::peers::installed;
 use yesgate_testkit::{Host, Stage};
 
 const YESGATE: &str = env!("CARGO_BIN_EXE_yesgate");
@@ -68,16 +69,6 @@ fn python() -> PathBuf {
 /// One of our own scripts that play with the peers.
 fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name)
-}
-
-/// Finds what `cargo xtask prepare` installed.
-fn installed(path: &str) -> PathBuf {
-    let advice = "run `cargo xtask prepare`, and set YESGATE_PEERS to the absolute path of `target/peers`";
-    let peers = std::env::var_os("YESGATE_PEERS").map(PathBuf::from);
-    let peers = peers.unwrap_or_else(|| panic!("YESGATE_PEERS is not set, so there are no peers: {advice}"));
-    let file = peers.join(path);
-    assert!(file.is_absolute() && file.exists(), "the peer {} is not there: {advice}", file.display());
-    file
 }
 
 impl Peer {

