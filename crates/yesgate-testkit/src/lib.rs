@@ -10,6 +10,7 @@
 //! - [`Stage`]: a home, a configuration and a log of their own for one test, and the processes in between.
 //! - [`ServeStage`]: the same for `yesgate serve`, with several servers behind it.
 //! - [`Lane`]: one blocking client API over all four ways in: stdio and HTTP, in either era.
+//! - [`browser`]: a real browser, for pages.
 //! - [`history`]: joins what the server really received with what the ledger says. No test that runs
 //!   something gated should end without [`Stage::check_history`]: the gateway's word alone proves nothing.
 //!
@@ -34,6 +35,7 @@
 
 pub mod answer;
 pub mod authorization_server;
+pub mod browser;
 pub mod conformance;
 pub mod conformance_client;
 pub mod history;
@@ -52,6 +54,10 @@ pub mod web_host;
 
 pub use answer::{confirm_token, error_code, intent_id, refusal, structured, text};
 pub use authorization_server::AuthorizationServer;
+pub use browser::Browser;
+pub use browser::authenticator::{Authenticator, Presence, Verification};
+pub use browser::device::Device;
+pub use browser::page::Trouble;
 pub use history::History;
 pub use host::Host;
 pub use lane::{Answers, Human, Lane, LaneEra, Play, Player, Told};

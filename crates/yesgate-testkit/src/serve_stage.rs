@@ -216,6 +216,11 @@ impl Gateway {
         &self.url
     }
 
+    /// The address of a page of its own, with a name for the machine: a passkey belongs to a name.
+    pub fn page(&self, path: &str) -> String {
+        format!("{}{path}", self.url.replace("127.0.0.1", "localhost"))
+    }
+
     /// The endpoint of all servers together.
     pub fn all(&self) -> WebHost {
         WebHost::new(format!("{}/mcp", self.url))

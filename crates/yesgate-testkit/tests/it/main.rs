@@ -1,5 +1,6 @@
 //! The parts of the kit, tried without a gateway: the server does what it is told, and the host hears it.
 
+mod browser;
 mod conformance;
 mod misbehaviour;
 mod server;
