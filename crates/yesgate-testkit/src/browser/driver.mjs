@@ -6,9 +6,11 @@
 // Every order is a line on stdin with a number and the name of a deed below; it is answered by a line on stdout with the
 // same number, `{"order": 1, "done": …}` or `{"order": 1, "broken": WHY}`. Orders run side by side: two clicks that were
 // sent together race. When stdin ends, the browser does. All waiting is the library's own; nothing here sleeps.
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
+
+import { withPalette } from "./palette.mjs";
 
 const [packages, executablePath, patience] = process.argv.slice(2);
 const { chromium } = await import(join(packages, "playwright-core/index.mjs"));
@@ -149,8 +151,11 @@ const deedsOnPage = {
   wait_until_gone: (tab, { text }) => tab.page.getByText(text).first().waitFor({ state: "hidden" }),
   wait_for_path: (tab, { path }) => tab.page.waitForURL((url) => url.pathname === path),
 
-  screenshot: async (tab, { path }) =>
-    void (await tab.page.screenshot({ path, fullPage: true, animations: "disabled" })),
+  screenshot: async (tab, { path }) => {
+    const picture = await tab.page.screenshot({ fullPage: true, animations: "disabled" });
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, withPalette(picture));
+  },
   axe: async (tab) => {
     await tab.page.evaluate((tab.hasScripts ? "" : timersAsPromises) + axe);
     const violations = await tab.page.evaluate(runAxe);
