@@ -11,7 +11,7 @@ use crate::budget::Counted;
 use crate::caller::Caller;
 use crate::class::Class;
 use crate::digest::{CallDigest, DefinitionDigest, Digest, Hasher};
-use crate::id::{BootId, GrantId, IntentId, KeyId, KeyName, ServerName, ToolName};
+use crate::id::{BootId, CredentialId, GrantId, IntentId, KeyId, KeyName, ServerName, ToolName};
 use crate::mode::Mode;
 use crate::person::PersonEvent;
 
@@ -90,6 +90,12 @@ pub enum AuditEvent {
         /// What it counts in budgets; given back by the row that says it did not run.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         counted: Option<Counted>,
+        /// With which key it was signed, where it was.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        signed: Option<Signed>,
+        /// Whether the call is made for the very person who said it.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        own_call: bool,
     },
     /// Somebody said no.
     Denied {
@@ -173,6 +179,9 @@ pub enum AuditEvent {
         by: String,
         /// How well a human was proven.
         assurance: Assurance,
+        /// With which key it was signed, where it was.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        signed: Option<Signed>,
     },
     /// The yes to it is remembered.
     Granted {
@@ -293,6 +302,15 @@ pub enum AuditEvent {
     },
     /// Something about the people who decide, or their sessions.
     Person(PersonEvent),
+}
+
+/// A signature behind a yes.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
+pub struct Signed {
+    /// The key that signed.
+    pub credential: CredentialId,
+    /// What tells whether the stored proof is still this one.
+    pub proof: Digest,
 }
 
 /// The hash before the first row.

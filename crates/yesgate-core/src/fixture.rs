@@ -8,10 +8,11 @@ use crate::caller::Caller;
 use crate::class::{Class, ClassSource, Classified};
 use crate::definition::ToolDefinition;
 use crate::digest::{Binding, ServerIdentity};
-use crate::id::{BootId, IntentId};
+use crate::id::{BootId, CredentialId, IntentId, PersonId};
 use crate::intent::{Approver, Asked, Asker, Awaited, Claim, Fresh, Ground, Intent, Runner, Surface};
 use crate::json::CanonicalJson;
 use crate::mode::Mode;
+use crate::proof::{Evidence, NoWitness, Proof, Proven, Statement, Witness};
 use crate::render::Sanitized;
 use crate::token::{ConfirmToken, TokenPrefix};
 use crate::verdict::{Channel, ConfirmType, Question, Quorum, Remember, Times};
@@ -80,7 +81,7 @@ pub(crate) fn boot() -> BootId {
 }
 
 pub(crate) fn runner(boot: &BootId, awaited: Awaited) -> Runner<'_> {
-    Runner { boot, ground: Ground::Holds, awaited }
+    Runner { boot, ground: Ground::Holds, awaited, witness: &NoWitness }
 }
 
 pub(crate) fn token(seed: u8) -> ConfirmToken {
@@ -102,6 +103,42 @@ pub(crate) fn human(assurance: Assurance) -> Approver {
         surface: Surface::Human,
         assurance,
         typed: None,
+        proof: None,
+    }
+}
+
+/// A witness to whom a signature is the name under the statement.
+#[derive(Debug)]
+pub(crate) struct Notary;
+
+impl Witness for Notary {
+    fn holds(&self, proof: &Proof, statement: &Statement) -> bool {
+        proof.evidence == evidence(&proof.identity, statement)
+    }
+}
+
+fn evidence(identity: &str, statement: &Statement) -> Evidence {
+    Evidence::Signature { armored: format!("{statement}, {identity}").try_into().unwrap() }
+}
+
+pub(crate) fn proof(identity: &str, statement: &Statement) -> Proof {
+    Proof {
+        credential: CredentialId::from_entropy([7; 32]),
+        person: PersonId::from_entropy([8; 32]),
+        identity: identity.into(),
+        until: statement.until,
+        evidence: evidence(identity, statement),
+    }
+}
+
+/// Somebody who signed this.
+pub(crate) fn signer(identity: &str, statement: Statement) -> Approver {
+    let proven = Proven::by(&Notary, proof(identity, &statement), statement).unwrap();
+    Approver {
+        name: identity.into(),
+        identity: Some(identity.into()),
+        proof: Some(proven),
+        ..human(Assurance::Verified)
     }
 }
 

@@ -215,7 +215,8 @@ impl Grant {
             definition: binding.definition,
             scope,
             limits: wish.limits,
-            assurance: by.assurance,
+            // A key signs one question; what is remembered of it is that a person was there.
+            assurance: by.assurance.min(Assurance::SignedIn),
             by: by.name.clone(),
             made_at: now,
         })

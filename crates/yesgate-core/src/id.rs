@@ -106,6 +106,10 @@ id_type!(
     /// Names one signed-in browser. Not the secret that the browser holds: it lets nobody in.
     SessionId, "session_"
 );
+id_type!(
+    /// Names one key of a person: a passkey, or one that signs. Not a secret.
+    CredentialId, "cred_"
+);
 
 /// Declares a name that somebody outside chose: bounded, printable, one line.
 macro_rules! name_type {

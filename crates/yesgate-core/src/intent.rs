@@ -7,6 +7,7 @@ mod ask;
 mod claim;
 mod count;
 mod edit;
+mod proven;
 mod quorum;
 mod remember;
 mod shadow;
@@ -26,6 +27,7 @@ use crate::audit::{AuditEntry, AuditEvent};
 use crate::budget::Sums;
 use crate::digest::CallDigest;
 use crate::id::{BootId, IntentId};
+use crate::proof::{Proof, Proven};
 use crate::refusal::{Refusal, Why};
 use crate::render::Sanitized;
 use crate::token::ConfirmTokenHash;
@@ -99,6 +101,9 @@ pub struct Decision {
     pub reason: Option<String>,
     /// When.
     pub at: Timestamp,
+    /// The signature behind it, where it was signed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub proof: Option<Proof>,
 }
 
 impl Decision {
@@ -128,6 +133,17 @@ pub enum Answer {
     Deny,
     /// Neither: words for the agent in place of a run.
     Respond,
+}
+
+impl Answer {
+    /// The word that is written down and signed.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Deny => "deny",
+            Self::Respond => "respond",
+        }
+    }
 }
 
 /// Where an answer came from.
@@ -166,6 +182,8 @@ pub struct Approver {
     pub assurance: Assurance,
     /// What they typed, where something had to be typed.
     pub typed: Option<String>,
+    /// That their key signed exactly this: without it nobody is [`Assurance::Verified`].
+    pub proof: Option<Proven>,
 }
 
 /// What the server answered, kept for replay.
@@ -267,14 +285,17 @@ impl Intent {
         if by.assurance < self.question.least {
             return Err(self.refusal(Why::AssuranceTooLow { have: by.assurance, need: self.question.least }));
         }
+        self.compare_proof(by, now)?;
         self.compare_typed(by, now)?;
         let by = &self.count_yes(by, now)?;
-        let counted = self.count(by.surface)?;
-        self.advance(
-            Event::Approve,
-            AuditEvent::Approved { by: by.name.clone(), assurance: by.assurance, counted },
-            now,
-        )?;
+        let yes = AuditEvent::Approved {
+            by: by.name.clone(),
+            assurance: by.assurance,
+            counted: self.count(by.surface)?,
+            signed: by.signed(),
+            own_call: self.is_made_for(by),
+        };
+        self.advance(Event::Approve, yes, now)?;
         self.run_by = Some(now + self.question.times.run);
         self.decision = Some(decision(by, Answer::Approve, None, now));
         Ok(())
@@ -431,12 +452,7 @@ impl Intent {
     }
 
     fn late_answer(&mut self, by: &Approver, answer: Answer, now: Timestamp) {
-        let answer = match answer {
-            Answer::Approve => "approve",
-            Answer::Deny => "deny",
-            Answer::Respond => "respond",
-        };
-        self.note(AuditEvent::LateAnswer { by: by.name.clone(), answer: answer.into() }, now);
+        self.note(AuditEvent::LateAnswer { by: by.name.clone(), answer: answer.as_str().into() }, now);
     }
 
     fn refusal(&self, why: Why) -> Refusal {
@@ -555,7 +571,8 @@ impl Intent {
 }
 
 fn decision(by: &Approver, answer: Answer, reason: Option<String>, at: Timestamp) -> Decision {
-    Decision { by: by.name.clone(), surface: by.surface, assurance: by.assurance, answer, reason, at }
+    let proof = by.proof.as_ref().map(|proven| proven.proof().clone());
+    Decision { by: by.name.clone(), surface: by.surface, assurance: by.assurance, answer, reason, at, proof }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub mod pace;
 pub mod permit;
 pub mod person;
 pub mod policy;
+pub mod proof;
 pub mod redact;
 pub mod refusal;
 pub mod regime;

@@ -6,6 +6,8 @@ pub(crate) mod late;
 pub(crate) mod page;
 pub(crate) mod task;
 
+use std::sync::Arc;
+
 use yesgate_core::call::CallRequest;
 use yesgate_core::id::IntentId;
 use yesgate_core::intent::{Approver, Intent, Runner};
@@ -37,10 +39,11 @@ impl Gate {
             return Reply::Silent;
         }
         let (boot, awaited) = (self.setting.boot.clone(), errand.awaited());
+        let witness = Arc::clone(&self.setting.witness);
         let claim = self
             .ledger
             .update(intent.id(), move |intent, now| {
-                let runner = Runner { boot: &boot, ground, awaited };
+                let runner = Runner { boot: &boot, ground, awaited, witness: &*witness };
                 intent.claim_previewed(preview.as_deref(), |intent| intent.claim_for(&by, &runner, now))
             })
             .await;

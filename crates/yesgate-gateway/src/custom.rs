@@ -27,6 +27,7 @@ use yesgate_core::mode::Mode;
 use yesgate_core::pace::Pace;
 use yesgate_core::permit::PermittedCall;
 use yesgate_core::policy::OwnNames;
+use yesgate_core::proof::NoWitness;
 use yesgate_core::refusal::{Refusal, Why};
 use yesgate_core::render::{Sanitized, render_value};
 use yesgate_core::token::{ConfirmToken, TokenPrefix};
@@ -178,7 +179,7 @@ impl CustomGate {
         let asked = self
             .ledger
             .ask(&question.binding.clone(), pace, question.windows(), move |slot, now| {
-                let runner = Runner { boot: &boot, ground: Ground::Holds, awaited: Awaited::Yes };
+                let runner = runner(&boot);
                 slot.ask(question, fresh, &runner, now)
             })
             .await;
@@ -210,7 +211,7 @@ impl CustomGate {
         let claimed = self
             .ledger
             .update_by_token(&token.hash(), move |intent, now| {
-                let runner = Runner { boot: &boot, ground: Ground::Holds, awaited: Awaited::Yes };
+                let runner = runner(&boot);
                 (intent.id().clone(), intent.claim_with_token(&binding, None, &runner, now))
             })
             .await;
@@ -232,7 +233,7 @@ impl CustomGate {
         let claimed = self
             .ledger
             .update(asked.id(), move |intent, now| {
-                let runner = Runner { boot: &boot, ground: Ground::Holds, awaited: Awaited::Yes };
+                let runner = runner(&boot);
                 intent.notice_expiry(now);
                 if intent.state() != State::Pending {
                     return (id, intent.claim(&runner, now));
@@ -393,3 +394,8 @@ impl CustomOperation {
 
 /// The strongest yes that can be had for an operation of an application.
 pub const STRONGEST: Assurance = Assurance::Local;
+
+/// Whoever runs an operation: the application itself, which has no witness for more than [`STRONGEST`].
+const fn runner(boot: &BootId) -> Runner<'_> {
+    Runner { boot, ground: Ground::Holds, awaited: Awaited::Yes, witness: &NoWitness }
+}

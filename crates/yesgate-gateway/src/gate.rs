@@ -28,6 +28,7 @@ use yesgate_core::id::{BootId, ServerName};
 use yesgate_core::intent::Asker;
 use yesgate_core::permit::PermittedCall;
 use yesgate_core::policy::Policy;
+use yesgate_core::proof::Witness;
 use yesgate_core::refusal::{Refusal, Why};
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_core::verdict::Verdict;
@@ -103,6 +104,8 @@ pub struct Setting {
     pub metrics: Metrics,
     /// How clients behave when their human is asked.
     pub manners: Arc<Manners>,
+    /// Who verifies the signatures behind a yes, where it lets something run.
+    pub witness: Arc<dyn Witness>,
 }
 
 /// How long things may take; `None`: as long as they do.

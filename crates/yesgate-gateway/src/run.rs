@@ -349,10 +349,11 @@ impl Gate {
         };
         let _running = self.runs.begin();
         let boot = self.setting.boot.clone();
+        let witness = Arc::clone(&self.setting.witness);
         let claim = self
             .ledger
             .update(&id, move |intent, now| {
-                let runner = Runner { boot: &boot, ground, awaited: Awaited::No };
+                let runner = Runner { boot: &boot, ground, awaited: Awaited::No, witness: &*witness };
                 // Otherwise another process, or the agent's own call, was faster.
                 if intent.state() == State::Approved {
                     intent.claim_previewed(preview.as_deref(), |intent| intent.claim(&runner, now))

@@ -4,11 +4,12 @@
 //! account for it, and when the ledger is verified, so that none got in behind our back.
 
 use yesgate_core::assurance::Assurance;
-use yesgate_core::audit::AuditEvent;
+use yesgate_core::audit::{AuditEvent, Signed};
 use yesgate_core::budget::Counted;
 use yesgate_core::digest::CallDigest;
 use yesgate_core::id::BootId;
 use yesgate_core::intent::{Answer, DoneKind, Event, Intent, State};
+use yesgate_core::proof::Proof;
 
 /// The part of an intent that its audit rows determine.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -27,6 +28,7 @@ pub(crate) struct Told {
 struct Yes {
     by: String,
     assurance: Assurance,
+    signed: Option<Signed>,
 }
 
 /// The rows tell of a step that was not possible.
@@ -39,14 +41,21 @@ impl Told {
         let yes = intent
             .decision()
             .filter(|decision| decision.answer == Answer::Approve && keeps_yes(intent.state()))
-            .map(|decision| Yes { by: decision.by.clone(), assurance: decision.assurance });
-        let yeses = intent.yeses().iter();
-        let yeses = yeses.map(|yes| Yes { by: yes.by.clone(), assurance: yes.assurance }).collect();
+            .map(|decision| Yes {
+                by: decision.by.clone(),
+                assurance: decision.assurance,
+                signed: decision.proof.as_ref().map(Proof::signed),
+            });
+        let yeses = intent.yeses().iter().map(|yes| Yes {
+            by: yes.by.clone(),
+            assurance: yes.assurance,
+            signed: yes.proof.as_ref().map(Proof::signed),
+        });
         Self {
             state: intent.state(),
             digest: intent.digest(),
             yes,
-            yeses,
+            yeses: yeses.collect(),
             boot: intent.boot().cloned(),
             counted: intent.counted(),
         }
@@ -69,12 +78,12 @@ impl Told {
             told.state = told.state.after(step).map_err(|_| Impossible)?;
         }
         match event {
-            AuditEvent::Approved { by, assurance, counted } => {
-                told.yes = Some(Yes { by: by.clone(), assurance: *assurance });
+            AuditEvent::Approved { by, assurance, counted, signed, own_call: _ } => {
+                told.yes = Some(Yes { by: by.clone(), assurance: *assurance, signed: signed.clone() });
                 told.counted.clone_from(counted);
             }
-            AuditEvent::YesCounted { by, assurance } => {
-                told.yeses.push(Yes { by: by.clone(), assurance: *assurance });
+            AuditEvent::YesCounted { by, assurance, signed } => {
+                told.yeses.push(Yes { by: by.clone(), assurance: *assurance, signed: signed.clone() });
             }
             AuditEvent::Redeemed { boot } => told.boot = Some(boot.clone()),
             AuditEvent::Opened { .. }

@@ -261,6 +261,7 @@ impl Site {
             surface: Surface::Human,
             assurance: self.settings.proves,
             typed,
+            proof: None,
         }
     }
 

@@ -5,11 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answer, Approver, Awaited, Event, IllegalTransition, Intent, State, StoredResult, Surface};
 use crate::assurance::Assurance;
-use crate::audit::AuditEvent;
+use crate::audit::{AuditEvent, Signed};
 use crate::call::ToolCall;
 use crate::digest::{Binding, Hasher};
 use crate::id::BootId;
 use crate::permit::{Permit, PermittedCall};
+use crate::proof::Witness;
 use crate::refusal::{Refusal, Why};
 use crate::render::Sanitized;
 use crate::verdict::{Question, Standing};
@@ -37,6 +38,8 @@ pub struct Runner<'a> {
     pub ground: Ground,
     /// Whether the agent's own call waits for the answer.
     pub awaited: Awaited,
+    /// Who verifies a signature again.
+    pub witness: &'a dyn Witness,
 }
 
 /// Whether what a question was asked under still holds.
@@ -179,13 +182,14 @@ impl Intent {
         else {
             return Err(self.ending());
         };
-        if !self.has_quorum() {
-            return Err(self.quorum_pending());
+        if !self.has_quorum(now) {
+            return Err(self.quorum_pending(now));
         }
         if decision.assurance < self.question.least {
             let have = decision.assurance;
             return Err(self.refusal(Why::AssuranceTooLow { have, need: self.question.least }));
         }
+        self.verify_again(decision, runner.witness, now)?;
         self.advance(Event::Redeem, AuditEvent::Redeemed { boot: runner.boot.clone() }, now)?;
         self.boot = Some(runner.boot.clone());
         self.awaited = runner.awaited;
@@ -256,7 +260,12 @@ impl Approver {
 
     /// Whoever answers on the agent's side, where the agent's own call waits for what comes of it.
     pub fn beside_the_agent(name: &str, assurance: Assurance, typed: Option<String>) -> Self {
-        Self { name: name.into(), identity: None, surface: Surface::Agent, assurance, typed }
+        Self { name: name.into(), identity: None, surface: Surface::Agent, assurance, typed, proof: None }
+    }
+
+    /// The signature behind the answer, as the audit names it.
+    pub(super) fn signed(&self) -> Option<Signed> {
+        self.proof.as_ref().map(|proven| proven.proof().signed())
     }
 
     /// A yes or no that the agent brings.

@@ -90,6 +90,7 @@ impl Intent {
             surface: Surface::Rule,
             assurance: Assurance::Asserted,
             typed: None,
+            proof: None,
         };
         let permitted = match runner.ground {
             Ground::Holds => self.approve(&by, self.digest, now).and_then(|()| self.redeem(runner, now)),

@@ -2,12 +2,15 @@
 //!
 //! INVARIANT: each person counts once, and whoever the call is made for never does.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Approver, Intent};
 use crate::assurance::Assurance;
 use crate::audit::AuditEvent;
+use crate::proof::Proof;
 use crate::refusal::{Refusal, Why};
 use crate::verdict::Quorum;
 
@@ -22,6 +25,9 @@ pub struct CountedYes {
     pub assurance: Assurance,
     /// When.
     pub at: Timestamp,
+    /// The signature behind it, where it was signed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub proof: Option<Proof>,
 }
 
 impl Intent {
@@ -31,28 +37,43 @@ impl Intent {
             return Ok(by.clone());
         }
         let is_new = by.identity.as_ref().filter(|identity| {
-            **identity != self.question.binding.caller.principal.as_str()
-                && self.yeses.iter().all(|yes| yes.identity != **identity)
+            !self.is_made_for(by) && self.live_yeses(now).all(|yes| yes.identity != **identity)
         });
-        let Some(identity) = is_new.cloned() else { return Err(self.quorum_pending()) };
-        self.yeses.push(CountedYes { identity, by: by.name.clone(), assurance: by.assurance, at: now });
-        self.note(AuditEvent::YesCounted { by: by.name.clone(), assurance: by.assurance }, now);
-        if !self.has_quorum() {
-            return Err(self.quorum_pending());
+        let Some(identity) = is_new.cloned() else { return Err(self.quorum_pending(now)) };
+        let Approver { name, assurance, .. } = by;
+        let proof = by.proof.as_ref().map(|proven| proven.proof().clone());
+        self.yeses.push(CountedYes { identity, by: name.clone(), assurance: *assurance, at: now, proof });
+        let signed = by.signed();
+        self.note(AuditEvent::YesCounted { by: name.clone(), assurance: *assurance, signed }, now);
+        if !self.has_quorum(now) {
+            return Err(self.quorum_pending(now));
         }
-        let names: Vec<&str> = self.yeses.iter().map(|yes| yes.by.as_str()).collect();
-        let weakest = self.yeses.iter().map(|yes| yes.assurance).min().unwrap_or(by.assurance);
-        Ok(Approver { name: names.join(" and "), assurance: weakest, ..by.clone() })
+        let names: Vec<&str> = self.live_yeses(now).map(|yes| yes.by.as_str()).collect();
+        let weakest = self.live_yeses(now).map(|yes| yes.assurance).min().unwrap_or(*assurance);
+        // Each yes keeps its own proof; the decision of all has none.
+        Ok(Approver { name: names.join(" and "), assurance: weakest, proof: None, ..by.clone() })
+    }
+
+    /// The yeses that count now: one that was signed counts as long as it says.
+    pub(super) fn live_yeses(&self, now: Timestamp) -> impl Iterator<Item = &CountedYes> {
+        self.yeses.iter().filter(move |yes| yes.proof.as_ref().is_none_or(|proof| now < proof.until))
+    }
+
+    /// How many people have said yes, each of them once.
+    fn people(&self, now: Timestamp) -> usize {
+        let requester = self.question.binding.caller.principal.as_str();
+        let people: BTreeSet<&str> = self.live_yeses(now).map(|yes| yes.identity.as_str()).collect();
+        people.into_iter().filter(|identity| *identity != requester).count()
     }
 
     /// Whether as many people said yes as must.
-    pub(super) fn has_quorum(&self) -> bool {
+    pub(super) fn has_quorum(&self, now: Timestamp) -> bool {
         let need = self.question.quorum;
-        need == Quorum::ONE || self.yeses.len() >= usize::from(need.people())
+        need == Quorum::ONE || self.people(now) >= usize::from(need.people())
     }
 
-    pub(super) fn quorum_pending(&self) -> Refusal {
-        let have = u8::try_from(self.yeses.len()).unwrap_or(u8::MAX);
+    pub(super) fn quorum_pending(&self, now: Timestamp) -> Refusal {
+        let have = u8::try_from(self.people(now)).unwrap_or(u8::MAX);
         self.refusal(Why::QuorumPending { have, need: self.question.quorum.people() })
     }
 

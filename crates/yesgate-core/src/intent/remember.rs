@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use super::{Approver, Claim, Intent, Runner, State, Surface};
+use crate::assurance::Assurance;
 use crate::audit::AuditEvent;
 use crate::digest::CallDigest;
 use crate::grant::{Grant, Wish};
@@ -50,8 +51,10 @@ impl Intent {
             name: format!("grant {} of {}", grant.id, grant.by),
             identity: None,
             surface: Surface::Agent,
-            assurance: grant.assurance,
+            // What was signed was another question: this yes is no more than a person's word.
+            assurance: grant.assurance.min(Assurance::SignedIn),
             typed: None,
+            proof: None,
         };
         let claim = self.yes_and_run(&by, runner, now);
         match &claim {

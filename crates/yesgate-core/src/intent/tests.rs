@@ -132,7 +132,7 @@ fn a_changed_tool_voids_the_question() {
 fn a_stricter_policy_voids_a_yes_that_has_not_run() {
     let mut intent = approved(1);
     let claim =
-        intent.claim(&Runner { boot: &boot(), ground: Ground::PolicyStricter, awaited: Awaited::No }, t(2));
+        intent.claim(&Runner { ground: Ground::PolicyStricter, ..runner(&boot(), Awaited::No) }, t(2));
     assert_eq!(code(claim), "policy_denied");
     assert_eq!(intent.state(), State::Voided);
 }

@@ -125,6 +125,7 @@ impl Gate {
             return Way::Answered(Reply::Silent);
         }
         let (boot, awaited) = (self.setting.boot.clone(), errand.awaited());
+        let witness = Arc::clone(&self.setting.witness);
         let asked = self
             .ledger
             .ask(&question.binding.clone(), self.policy().pace(), question.windows(), move |slot, now| {
@@ -132,7 +133,7 @@ impl Gate {
                     Memory::Counts => {}
                     Memory::DoesNot => slot.forget_grants(),
                 }
-                let runner = Runner { boot: &boot, ground: Ground::Holds, awaited };
+                let runner = Runner { boot: &boot, ground: Ground::Holds, awaited, witness: &*witness };
                 slot.ask(question, fresh, &runner, now)
             })
             .await;
@@ -200,13 +201,14 @@ impl Gate {
             return Reply::Silent;
         }
         let boot = self.setting.boot.clone();
+        let witness = Arc::clone(&self.setting.witness);
         let typed = request.presented.text.clone();
         let preview = question.preview.clone();
         let claimed = self
             .ledger
             .update_by_token(&token.hash(), move |intent, now| {
                 let ground = intent.question().ground_under(&question);
-                let runner = Runner { boot: &boot, ground, awaited: Awaited::Yes };
+                let runner = Runner { boot: &boot, ground, awaited: Awaited::Yes, witness: &*witness };
                 let claim = intent.claim_previewed(preview.as_deref(), |intent| {
                     intent.claim_with_token(&question.binding, typed, &runner, now)
                 });

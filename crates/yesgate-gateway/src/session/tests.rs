@@ -20,6 +20,7 @@ use yesgate_core::digest::ServerIdentity;
 use yesgate_core::id::BootId;
 use yesgate_core::intent::Asker;
 use yesgate_core::policy::Policy;
+use yesgate_core::proof::NoWitness;
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_ledger::Ledger;
 
@@ -74,6 +75,7 @@ impl Scene {
             patience: Patience::default(),
             metrics: Metrics::new(),
             manners: Arc::default(),
+            witness: Arc::new(NoWitness),
         };
         let (policy, dice) = (Arc::new(Policy::default()), Arc::new(Dice::default()));
         let gate = Arc::new(Gate::new(server, policy, ledger, setting, dice, None).await.unwrap());

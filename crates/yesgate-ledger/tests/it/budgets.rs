@@ -400,7 +400,7 @@ async fn a_counted_call_does_not_stand_in_its_own_way() {
     let (digest, key, windows) = (tip.binding.digest(), SlotKey::of(&tip.binding), tip.windows());
     let boot = ledger.boot().clone();
     let ask = move |slot: &mut Slot, now| {
-        let runner = Runner { boot: &boot, ground: Ground::Holds, awaited: Awaited::Yes };
+        let runner = Runner { awaited: Awaited::Yes, ..runner(&boot) };
         slot.ask(tip, fresh(2), &runner, now)
     };
     drop(ledger.update_slot_with(key, windows, ask).await.unwrap());

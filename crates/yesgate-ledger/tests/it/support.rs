@@ -21,6 +21,7 @@ use yesgate_core::intent::{
 use yesgate_core::json::CanonicalJson;
 use yesgate_core::mode::Mode;
 use yesgate_core::permit::PermittedCall;
+use yesgate_core::proof::NoWitness;
 use yesgate_core::refusal::Refusal;
 use yesgate_core::render::Sanitized;
 use yesgate_core::token::{ConfirmToken, TokenPrefix};
@@ -171,7 +172,7 @@ pub(crate) fn question(tool: &str, arguments: &Value) -> Question {
 }
 
 pub(crate) fn runner(boot: &BootId) -> Runner<'_> {
-    Runner { boot, ground: Ground::Holds, awaited: Awaited::No }
+    Runner { boot, ground: Ground::Holds, awaited: Awaited::No, witness: &NoWitness }
 }
 
 pub(crate) fn human() -> Approver {
@@ -181,6 +182,7 @@ pub(crate) fn human() -> Approver {
         surface: Surface::Human,
         assurance: Assurance::Local,
         typed: None,
+        proof: None,
     }
 }
 

@@ -209,6 +209,7 @@ fn approver() -> Approver {
         surface: Surface::Human,
         assurance: Assurance::Local,
         typed: None,
+        proof: None,
     }
 }
 

@@ -14,6 +14,7 @@ use yesgate_core::digest::ServerIdentity;
 use yesgate_core::id::ServerName;
 use yesgate_core::intent::Asker;
 use yesgate_core::policy::Config;
+use yesgate_core::proof::NoWitness;
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting, Strongest};
@@ -50,6 +51,7 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         patience: Patience::default(),
         metrics: Metrics::new(),
         manners: Arc::default(),
+        witness: Arc::new(NoWitness),
     };
     let observer = Arc::new(Writer::new(&settings.home, &server.name, &args.command, args.untrusted));
     let policy = Arc::new(settings.config.policy.clone());

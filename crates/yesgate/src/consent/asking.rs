@@ -159,6 +159,7 @@ impl Answer {
             surface: Surface::Human,
             assurance: STRONGEST.min(assurance),
             typed: None,
+            proof: None,
         };
         match self {
             Self::Yes { by, assurance } => Said::Yes(approver(by, assurance)),

@@ -129,6 +129,7 @@ async fn an_answer_elsewhere_ends_the_wait_for_a_callback() {
             surface: Surface::Human,
             assurance: Assurance::Local,
             typed: None,
+            proof: None,
         };
         let id = question.intent().clone();
         let approved = consent.ledger().update(&id, move |intent, now| {

@@ -35,6 +35,7 @@ async fn yes_elsewhere(stage: &ServeStage, intent: &str, identity: &str) -> Stri
         surface: Surface::Human,
         assurance: Assurance::SignedIn,
         typed: None,
+        proof: None,
     };
     let id: IntentId = intent.parse().unwrap();
     let said = ledger.update(&id, move |intent, now| intent.approve(&by, intent.digest(), now)).await;

@@ -63,8 +63,9 @@ fn a_rules_yes_never_answers_a_question() {
         name: "rule small change".into(),
         identity: None,
         surface: Surface::Rule,
-        assurance: Assurance::Verified,
+        assurance: Assurance::SignedIn,
         typed: None,
+        proof: None,
     };
     for least in Assurance::ALL {
         let asked = Question { least, ..payment("1") };

@@ -17,6 +17,7 @@ use yesgate_core::intent::Asker;
 use yesgate_core::policy::{
     AuthSetting, ChildPlace, Config, EraSetting, HttpPlace, Place as ConfiguredPlace, ServerConfig, Template,
 };
+use yesgate_core::proof::NoWitness;
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::era::Era;
@@ -150,6 +151,7 @@ impl Workshop {
             patience: self.patience,
             metrics: self.metrics.clone(),
             manners: Arc::clone(&self.manners),
+            witness: Arc::new(NoWitness),
         };
         let gated = GatedServer { name: name.clone(), identity, trust };
         let policy = Arc::new(config.policy.clone());
