@@ -190,7 +190,7 @@ const NODE_PROGRAM: SystemProgram = SystemProgram {
 const NPM: SystemProgram =
     SystemProgram { name: "npm", debian: &["npm"], probe: |shell| shell.program("npm").args(&["--version"]) };
 
-const PEER_PROGRAMS: [SystemProgram; 5] = [
+const PEER_PROGRAMS: [SystemProgram; 6] = [
     PYTHON,
     NODE_PROGRAM,
     NPM,
@@ -199,6 +199,11 @@ const PEER_PROGRAMS: [SystemProgram; 5] = [
         name: "a C compiler",
         debian: &["gcc", "libc6-dev"],
         probe: |shell| shell.program("cc").args(&["--version"]),
+    },
+    SystemProgram {
+        name: "OpenSSH",
+        debian: &["openssh-client"],
+        probe: |shell| shell.program("ssh").args(&["-V"]),
     },
 ];
 
