@@ -39,10 +39,12 @@ impl Gate {
             return Reply::Silent;
         }
         let (boot, awaited) = (self.setting.boot.clone(), errand.awaited());
+        let question = intent.question().clone();
         let witness = Arc::clone(&self.setting.witness);
         let claim = self
             .ledger
             .update(intent.id(), move |intent, now| {
+                let ground = intent.ground_as_judged(&question, ground);
                 let runner = Runner { boot: &boot, ground, awaited, witness: &*witness };
                 intent.claim_previewed(preview.as_deref(), |intent| intent.claim_for(&by, &runner, now))
             })

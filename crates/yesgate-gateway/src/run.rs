@@ -353,6 +353,7 @@ impl Gate {
         let claim = self
             .ledger
             .update(&id, move |intent, now| {
+                let ground = intent.ground_as_judged(&question, ground);
                 let runner = Runner { boot: &boot, ground, awaited: Awaited::No, witness: &*witness };
                 // Otherwise another process, or the agent's own call, was faster.
                 if intent.state() == State::Approved {

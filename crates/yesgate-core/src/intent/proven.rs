@@ -5,11 +5,11 @@
 
 use jiff::Timestamp;
 
-use super::{Answer, Approver, Decision, Intent};
+use super::{Answer, Approver, Decision, Ground, Intent};
 use crate::assurance::Assurance;
 use crate::proof::{Proof, Statement, Witness};
 use crate::refusal::{Refusal, Why};
-use crate::verdict::Quorum;
+use crate::verdict::{Question, Quorum};
 
 impl Intent {
     /// What a person signs who gives this answer now. A yes counts until the last moment at which it could run.
@@ -21,6 +21,12 @@ impl Intent {
         // From what would run, and not from the digest that is stored beside it.
         let digest = self.question.binding.digest();
         Statement { intent: self.id.clone(), digest, answer, until }
+    }
+
+    /// The ground that somebody found for a question a moment ago, if it still is that question. Looking at the ground
+    /// takes time, and a question that somebody made milder meanwhile was not looked at.
+    pub fn ground_as_judged(&self, judged: &Question, found: Ground) -> Ground {
+        if self.question == *judged { found } else { Ground::PolicyStricter }
     }
 
     /// Whether it is made for this approver.

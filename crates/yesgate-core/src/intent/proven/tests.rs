@@ -7,7 +7,7 @@ use crate::audit::AuditEvent;
 use crate::digest::{CallDigest, Digest};
 use crate::fixture::{Notary, boot, fresh, human, proof, question, runner, signer, t};
 use crate::id::IntentId;
-use crate::intent::{Answer, Approver, Awaited, Intent, Runner, State};
+use crate::intent::{Answer, Approver, Awaited, Ground, Intent, Runner, State};
 use crate::proof::{NoWitness, Proven, Statement, Witness};
 use crate::verdict::{Question, Quorum};
 
@@ -156,6 +156,22 @@ fn an_edited_ledger_yields_no_verified_yes() {
     assert_eq!(yes(&mut open, &bob, 1), "yes");
     let mut weaker = edited(&open, |stored| stored["decision"]["assurance"] = json!("signed_in"));
     assert_eq!(redeem(&mut weaker, 2), "assurance_too_low", "it says less than the rule asks for");
+}
+
+/// X1: a question that somebody makes milder in the ledger, while its ground is looked at, is not the one that was
+/// judged.
+#[test]
+fn a_question_that_changed_while_it_was_judged_runs_nothing() {
+    let judged = approved().question().clone();
+    let mut milder = edited(&approved(), |stored| {
+        stored["question"]["least"] = json!("relayed");
+        stored["decision"]["assurance"] = json!("relayed");
+    });
+    assert_eq!(approved().ground_as_judged(&judged, Ground::Holds), Ground::Holds);
+    assert_eq!(approved().ground_as_judged(&judged, Ground::ToolChanged), Ground::ToolChanged);
+    let (boot, ground) = (boot(), milder.ground_as_judged(&judged, Ground::Holds));
+    let runner = Runner { ground, ..runner(&boot, Awaited::No) };
+    assert_eq!(milder.redeem(&runner, t(2)).unwrap_err().why.code(), "policy_denied");
 }
 
 /// X1: the time that counts is the one that was signed, whatever is stored beside it.
