@@ -212,6 +212,15 @@ pub enum AuditEvent {
         /// By whom.
         by: String,
     },
+    /// What questions that are over were about was erased.
+    Purged {
+        /// How many questions.
+        count: u64,
+        /// Nothing had happened to them since then.
+        before: Timestamp,
+        /// By whom.
+        by: String,
+    },
     /// A caller's mode was set.
     ModeSet {
         /// Whose.

@@ -8,6 +8,7 @@ mod claim;
 mod count;
 mod edit;
 mod proven;
+mod purge;
 mod quorum;
 mod remember;
 mod shadow;
@@ -72,6 +73,9 @@ pub struct Intent {
     /// The question that a human made of this one.
     #[serde(default)]
     edited_as: Option<IntentId>,
+    /// What is left of contents that were purged.
+    #[serde(default)]
+    purged: Option<purge::Purged>,
     #[serde(skip)]
     entries: Vec<AuditEntry>,
 }
@@ -232,6 +236,7 @@ impl Intent {
             yeses: Vec::new(),
             edited: None,
             edited_as: None,
+            purged: None,
             entries: Vec::new(),
             question,
         };

@@ -42,6 +42,7 @@ pub use self::budget::{Budget, Each};
 use self::condition::{ConditionError, World};
 pub use self::config::Config;
 pub use self::config::address::{AddressError, Authority, HttpUrl, Origin, Scheme};
+pub use self::config::ledger::LedgerConfig;
 pub use self::config::limits::ServeLimits;
 pub use self::config::prefix::{ParsePrefixError, Prefix};
 pub use self::config::remote::{
@@ -336,7 +337,7 @@ struct Match<'p> {
 }
 
 /// The keys of the whole configuration.
-const TOP_KEYS: [&str; 19] = [
+const TOP_KEYS: [&str; 20] = [
     "profile",
     "shadow",
     "mode",
@@ -351,6 +352,7 @@ const TOP_KEYS: [&str; 19] = [
     "asking",
     "times",
     "serve",
+    "ledger",
     "telemetry",
     "servers",
     "routes",
@@ -374,6 +376,7 @@ const SERVE_LIMIT_KEYS: [&str; 11] = [
     "bytes_per_caller",
     "children",
 ];
+const LEDGER_KEYS: [&str; 1] = ["keep"];
 const TELEMETRY_KEYS: [&str; 2] = ["otlp", "metrics"];
 const SERVER_KEYS: [&str; 15] = [
     "command",

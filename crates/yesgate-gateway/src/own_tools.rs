@@ -261,7 +261,7 @@ impl Gate {
                 set("message", "A human said yes; the call is about to run or runs now.".into());
             }
         }
-        if intent.edited().is_some() {
+        if intent.edited().is_some() && intent.purged_at().is_none() {
             set("edited", true.into());
             set("arguments", intent.question().binding.arguments.to_value());
         }

@@ -35,6 +35,8 @@ pub(crate) enum Target {
     Asking(SlotKey, Caller, Pace, Vec<Window>),
     /// Some of those whose clock ran out.
     Due,
+    /// Some of those that are over, still have their contents, and were last touched before this moment.
+    Over(Timestamp),
     /// All that are open, or have a yes that has not run.
     Open,
     /// Some of those that one process was running.
@@ -82,6 +84,8 @@ pub(crate) const CHUNK: u32 = 500;
 pub(crate) struct Effects {
     /// The intents, changed or not, and new ones.
     pub(crate) intents: Vec<Intent>,
+    /// Those whose contents are erased. Their audit row comes with the same change.
+    pub(crate) purged: Vec<Intent>,
     /// What is stored besides.
     pub(crate) writes: Vec<Write>,
     /// What happened besides.

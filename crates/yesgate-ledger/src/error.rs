@@ -45,6 +45,14 @@ pub enum LedgerError {
         /// The newest that we know.
         known: i64,
     },
+    /// The ledger is sealed under another key. Nothing was changed.
+    #[error("the ledger is sealed under the key {sealed_under}, but the key at hand is {at_hand}")]
+    WrongKey {
+        /// What the ledger's key is called.
+        sealed_under: String,
+        /// What the key that was tried is called.
+        at_hand: String,
+    },
     /// The linked SQLite has known faults.
     #[error("SQLite {found} is too old, 3.51.3 is the oldest that will do")]
     OldStore {
@@ -94,6 +102,7 @@ impl LedgerError {
             | Self::Store(_)
             | Self::NotALedger
             | Self::NewerSchema { .. }
+            | Self::WrongKey { .. }
             | Self::OldStore { .. }
             | Self::Conflict(_)
             | Self::Unexplained(_)

@@ -20,6 +20,7 @@ use crate::changes::Changes;
 use crate::error::LedgerError;
 use crate::filter::Filter;
 use crate::report::{AuditRow, VerifyReport};
+use crate::secret::SecretKey;
 use crate::sqlite::Sqlite;
 
 /// What was asked, answered and spent. A cheap handle; the last one that goes closes the ledger.
@@ -48,10 +49,17 @@ impl Ledger {
     ///
     /// What gateways that are gone were running is `Unknown` from here on.
     ///
+    /// What it holds is sealed under the key. What an older Yesgate stored in clear is sealed here.
+    ///
     /// # Errors
-    /// When the file cannot be used, or should not be.
-    pub async fn open(at: &Path, clock: Arc<dyn Clock>, boot: BootId) -> Result<Self, LedgerError> {
-        let ledger = Self { store: Arc::new(Sqlite::open(at, Arc::clone(&clock)).await?), clock, boot };
+    /// When the file cannot be used, or should not be, or is sealed under another key.
+    pub async fn open(
+        at: &Path,
+        key: &SecretKey,
+        clock: Arc<dyn Clock>,
+        boot: BootId,
+    ) -> Result<Self, LedgerError> {
+        let ledger = Self { store: Arc::new(Sqlite::open(at, key, Arc::clone(&clock)).await?), clock, boot };
         // Before this process counts as alive: a boot id that comes back has nothing running either.
         match ledger.lose_runs_of_the_dead().await {
             Ok(0) => {}

@@ -140,6 +140,8 @@ pub enum Fault {
     },
     /// What humans set for callers is not what was written down.
     RegimeDiffers,
+    /// Contents are gone that nobody purged, or there that were purged.
+    PurgeDiffers,
 }
 
 impl fmt::Display for Fault {
@@ -176,6 +178,9 @@ impl fmt::Display for Fault {
             Self::RegimeDiffers => {
                 f.write_str("a mode, a freeze or the stop of everything is not the one in the audit trail")
             }
+            Self::PurgeDiffers => f.write_str(
+                "the questions without contents are not those that the audit trail says were purged",
+            ),
             Self::SpendDiffers { id } => {
                 write!(f, "what counts in budgets for `{id}` is not what the audit trail says")
             }

@@ -5,6 +5,7 @@
 
 mod budgets;
 mod connection;
+mod contents;
 mod fault;
 mod file;
 mod grants;
@@ -16,6 +17,7 @@ mod queries;
 mod regime;
 mod rows;
 mod schema;
+mod seal;
 mod verify;
 mod watcher;
 mod writer;
@@ -42,6 +44,7 @@ use yesgate_core::policy::Pins;
 use yesgate_core::regime::Regimes;
 
 use self::fault::Fault;
+use self::seal::Seal;
 use self::writer::{Job, Writer};
 use crate::boots::{Alive, Boots};
 use crate::change::Change;
@@ -50,6 +53,7 @@ use crate::error::LedgerError;
 use crate::filter::Filter;
 use crate::listing::{Listed, Listing, Stage};
 use crate::report::{AuditRow, VerifyReport};
+use crate::secret::SecretKey;
 use crate::spending::Spending;
 
 /// A running store.
@@ -60,8 +64,14 @@ pub(crate) struct Sqlite {
     reads: Option<mpsc::Sender<ReadJob>>,
     threads: Vec<JoinHandle<()>>,
     bell: Arc<Bell>,
+    seal: Arc<Seal>,
     boots: Option<Boots>,
     alive: OnceLock<Alive>,
+}
+
+/// Whether a file is a ledger that is sealed under some key already.
+pub(crate) fn is_sealed(at: &Path) -> Result<bool, LedgerError> {
+    contents::is_sealed(at)
 }
 
 /// Something to look up, and whom to tell.
@@ -69,16 +79,17 @@ pub(crate) type ReadJob = Box<dyn FnOnce(&Connection) + Send>;
 
 impl Sqlite {
     /// Opens a file, or makes it.
-    pub(crate) async fn open(at: &Path, clock: Arc<dyn Clock>) -> Result<Self, LedgerError> {
-        let bell = Bell::new();
-        let (at, bell_of_writer) = (at.to_owned(), Arc::clone(&bell));
+    pub(crate) async fn open(at: &Path, key: &SecretKey, clock: Arc<dyn Clock>) -> Result<Self, LedgerError> {
+        let (bell, seal) = (Bell::new(), Arc::new(Seal::of(key)?));
+        let (at, bell_of_writer, seal_of_writer) = (at.to_owned(), Arc::clone(&bell), Arc::clone(&seal));
         let set_up = move || {
             let path = file::prepare(&at)?;
             let boots = Boots::beside(&path)?;
             let _gate = boots.gate()?;
             let mut connection = connection::open(&path)?;
-            schema::migrate(&mut connection)?;
-            Ok((Writer::new(connection, clock, bell_of_writer), (path, boots)))
+            schema::migrate(&mut connection, &seal_of_writer)?;
+            contents::clean(&connection);
+            Ok((Writer::new(connection, seal_of_writer, clock, bell_of_writer), (path, boots)))
         };
         let (writes, writer, (path, boots)) = start("ledger-writer", set_up, Writer::serve).await?;
         let to_read = path.clone();
@@ -90,6 +101,7 @@ impl Sqlite {
             reads: Some(reads),
             threads: vec![writer, reader, watcher],
             bell,
+            seal,
             boots: Some(boots),
             alive: OnceLock::new(),
         })
@@ -97,12 +109,12 @@ impl Sqlite {
 
     /// Makes a store without a file.
     pub(crate) async fn in_memory(clock: Arc<dyn Clock>) -> Result<Self, LedgerError> {
-        let bell = Bell::new();
-        let bell_of_writer = Arc::clone(&bell);
+        let (bell, seal) = (Bell::new(), Arc::new(Seal::of_this_process()?));
+        let (bell_of_writer, seal_of_writer) = (Arc::clone(&bell), Arc::clone(&seal));
         let set_up = move || {
             let mut connection = connection::open_in_memory()?;
-            schema::migrate(&mut connection)?;
-            Ok((Writer::new(connection, clock, bell_of_writer), ()))
+            schema::migrate(&mut connection, &seal_of_writer)?;
+            Ok((Writer::new(connection, seal_of_writer, clock, bell_of_writer), ()))
         };
         let (writes, writer, ()) = start("ledger-writer", set_up, Writer::serve).await?;
         Ok(Self {
@@ -110,6 +122,7 @@ impl Sqlite {
             reads: None,
             threads: vec![writer],
             bell,
+            seal,
             boots: None,
             alive: OnceLock::new(),
         })
@@ -138,11 +151,11 @@ impl Sqlite {
     }
 
     pub(crate) async fn intent(&self, id: IntentId) -> Result<Option<Intent>, LedgerError> {
-        self.read(move |connection| queries::intent(connection, &id)).await
+        self.read_sealed(move |connection, seal| queries::intent(connection, seal, &id)).await
     }
 
     pub(crate) async fn intents(&self, filter: Filter) -> Result<Vec<Intent>, LedgerError> {
-        self.read(move |connection| queries::intents(connection, filter)).await
+        self.read_sealed(move |connection, seal| queries::intents(connection, seal, filter)).await
     }
 
     pub(crate) async fn list(&self, listing: Listing) -> Result<Vec<Listed>, LedgerError> {
@@ -182,11 +195,11 @@ impl Sqlite {
     }
 
     pub(crate) async fn grants(&self) -> Result<Vec<GrantRecord>, LedgerError> {
-        self.read(grants::all).await
+        self.read_sealed(grants::all).await
     }
 
     pub(crate) async fn grants_for(&self, slot: SlotKey) -> Result<Vec<GrantRecord>, LedgerError> {
-        self.read(move |connection| grants::of_slot(connection, slot)).await
+        self.read_sealed(move |connection, seal| grants::of_slot(connection, seal, slot)).await
     }
 
     pub(crate) async fn callers(&self) -> Result<Vec<Caller>, LedgerError> {
@@ -267,7 +280,33 @@ impl Sqlite {
     }
 
     pub(crate) async fn verify(&self) -> Result<VerifyReport, LedgerError> {
-        self.read(verify::verify).await
+        self.read_sealed(verify::verify).await
+    }
+
+    pub(crate) async fn purgeable(&self, before: Timestamp, now: Timestamp) -> Result<u64, LedgerError> {
+        self.read(move |connection| rows::purgeable(connection, before, now)).await
+    }
+
+    /// Empties the write-ahead log, so that nothing stands in it that was overwritten in the file.
+    pub(crate) async fn empty_log(&self) -> Result<(), LedgerError> {
+        let writes = self.writes.as_ref().ok_or(LedgerError::Closed)?;
+        if self.reads.is_none() {
+            return Ok(());
+        }
+        let (reply, answer) = oneshot::channel();
+        let job: ReadJob = Box::new(move |connection| drop(reply.send(contents::empty_log(connection))));
+        writes.send(Job::Read(job)).await.map_err(|_| LedgerError::Closed)?;
+        Ok(answer.await.map_err(|_| LedgerError::Closed)??)
+    }
+
+    /// Looks something up that is sealed.
+    async fn read_sealed<T, F>(&self, look_up: F) -> Result<T, LedgerError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection, &Seal) -> Result<T, Fault> + Send + 'static,
+    {
+        let seal = Arc::clone(&self.seal);
+        self.read(move |connection| look_up(connection, &seal)).await
     }
 
     /// Looks something up, on the connection that never holds up the writer.

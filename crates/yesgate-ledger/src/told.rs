@@ -107,6 +107,7 @@ impl Told {
             | AuditEvent::Granted { .. }
             | AuditEvent::GrantUsed { .. }
             | AuditEvent::GrantRevoked { .. }
+            | AuditEvent::Purged { .. }
             | AuditEvent::ModeSet { .. }
             | AuditEvent::Frozen { .. }
             | AuditEvent::Thawed { .. }
@@ -171,6 +172,7 @@ fn step(event: &AuditEvent) -> Result<Option<Event>, Impossible> {
         AuditEvent::Opened { .. }
         | AuditEvent::GrantRevoked { .. }
         | AuditEvent::Refused { .. }
+        | AuditEvent::Purged { .. }
         | AuditEvent::ModeSet { .. }
         | AuditEvent::Frozen { .. }
         | AuditEvent::Thawed { .. }

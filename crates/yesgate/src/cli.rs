@@ -77,6 +77,11 @@ pub(crate) enum Command {
     /// Read and verify what was asked, answered and run
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Erase the arguments, previews and results of questions that are over
+    ///
+    /// That they were asked, how they ended and who decided stays, and so does the audit trail. What is open, runs,
+    /// waits for `yesgate resolve` or can still be fetched by the agent is left alone.
+    Purge(PurgeArgs),
     /// Say what this set-up can and cannot promise
     Doctor,
     /// See it work: a mock server, a scripted agent, and you
@@ -443,6 +448,16 @@ pub(crate) struct AuditListArgs {
     /// How many of the last rows
     #[arg(long, default_value_t = 50)]
     pub(crate) last: u32,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PurgeArgs {
+    /// Only those to which nothing has happened for so long: 12h, 30d [default: `keep` in the configuration]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) older_than: Option<String>,
+    /// Only say how many there are
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Args, Debug)]

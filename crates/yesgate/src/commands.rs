@@ -13,6 +13,7 @@ mod help;
 mod keys;
 mod people;
 mod policy;
+mod purge;
 mod questions;
 mod regime;
 mod review;
@@ -80,6 +81,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
         Command::Policy(command) => policy::run(&load()?, &command, cli.json).await,
         Command::Audit(AuditCommand::Verify) => audit::verify(&load()?, cli.json).await,
         Command::Audit(AuditCommand::List(args)) => audit::list(&load()?, args.last, cli.json).await,
+        Command::Purge(args) => purge::run(&load()?, &args, cli.json).await,
         Command::Doctor => doctor::run(&load()?, cli.json).await,
         Command::Demo(args) => demo::run(args.yes).await,
         Command::DemoServer => demo::serve(),

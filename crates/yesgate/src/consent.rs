@@ -19,10 +19,10 @@ use yesgate_core::permit::PermittedCall;
 use yesgate_core::refusal::Refusal;
 use yesgate_core::token::ConfirmToken;
 use yesgate_gateway::custom::{CustomError, CustomGate, CustomOperation, Terms};
-use yesgate_ledger::{Ledger, LedgerError};
+use yesgate_ledger::{KeyError, Ledger, LedgerError};
 
 pub use self::asking::{Answer, Asking, console};
-use crate::{SystemClock, SystemEntropy};
+use crate::{SystemClock, SystemEntropy, secret_key};
 
 /// The gate of one application.
 #[derive(Clone, Debug)]
@@ -80,6 +80,9 @@ pub enum ConsentError {
     /// The ledger failed: nothing may run.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// The ledger's key cannot be used: nothing may run.
+    #[error(transparent)]
+    Key(#[from] KeyError),
     /// There are no random bytes: nothing may be asked.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
@@ -98,11 +101,16 @@ impl From<CustomError> for ConsentError {
 impl Consent {
     /// Opens the gate of an application on a ledger file.
     ///
+    /// What the ledger holds is sealed under the key in `secret.key` beside it, which is made with it, or under
+    /// the one in the variable `YESGATE_SECRET_KEY`. Whoever backs up the one has to back up the other.
+    ///
     /// # Errors
-    /// When the name is not usable or the ledger cannot be opened.
+    /// When the name is not usable, or the ledger or its key cannot be used.
     pub async fn open(application: &str, ledger: &Path) -> Result<Self, ConsentError> {
         let boot = BootId::from_entropy(SystemEntropy.draw()?);
-        let ledger = Ledger::open(ledger, Arc::new(SystemClock), boot.clone()).await?;
+        let home = ledger.parent().unwrap_or(Path::new(""));
+        let (key, _) = secret_key(home, ledger)?;
+        let ledger = Ledger::open(ledger, &key, Arc::new(SystemClock), boot.clone()).await?;
         ledger.sweep().await?;
         Self::on(application, ledger, boot)
     }

@@ -4,6 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use etcetera::BaseStrategy as _;
+use yesgate::{KeySource, secret_key};
+use yesgate_ledger::{KeyError, SecretKey};
+
+use crate::output::Hinted;
 
 /// The folder that holds the ledger.
 #[derive(Clone, Debug)]
@@ -29,10 +33,31 @@ impl Home {
         self.0.join("ledger.db")
     }
 
+    /// The key that everything is sealed under, and where it was found.
+    pub(crate) fn key(&self) -> anyhow::Result<(SecretKey, KeySource)> {
+        secret_key(&self.0, &self.ledger()).map_err(|error| {
+            let hint = match &error {
+                KeyError::Missing(_) => RIGHT_KEY,
+                KeyError::NotHex
+                | KeyError::NotAKey(_)
+                | KeyError::Open(_)
+                | KeyError::NotOwned(_)
+                | KeyError::File { .. }
+                | KeyError::Ledger(_)
+                | KeyError::NoEntropy => "look at `secret.key` in the home folder and at YESGATE_SECRET_KEY",
+            };
+            Hinted::new(error.to_string(), Some(hint)).into()
+        })
+    }
+
     pub(crate) fn catalogue(&self) -> PathBuf {
         self.0.join("servers")
     }
 }
+
+/// What to do where the key at hand does not fit.
+pub(crate) const RIGHT_KEY: &str = "bring back the key that the ledger was made with: `secret.key` in the home folder, or \
+                         YESGATE_SECRET_KEY as the gateway has it; nothing else opens it";
 
 /// The configuration file: the one that was named, else the user's, else the system's.
 pub(crate) fn find_config(named: Option<PathBuf>) -> Option<PathBuf> {

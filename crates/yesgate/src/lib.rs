@@ -24,6 +24,7 @@
 //! ```
 
 mod consent;
+mod secret;
 
 use jiff::Timestamp;
 use yesgate_core::clock::{Clock, Entropy, EntropyError};
@@ -32,6 +33,7 @@ pub use yesgate_core::assurance::Assurance;
 pub use yesgate_core::pace::Pace;
 
 pub use crate::consent::{Answer, Asking, Consent, ConsentError, Minted, Operation, Permit, console};
+pub use crate::secret::{KeySource, secret_key};
 
 /// The real clock.
 #[derive(Clone, Copy, Debug, Default)]

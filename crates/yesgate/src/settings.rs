@@ -9,9 +9,9 @@ use yesgate::{SystemClock, SystemEntropy};
 use yesgate_core::clock::{Clock as _, Entropy as _};
 use yesgate_core::id::BootId;
 use yesgate_core::policy::Config;
-use yesgate_ledger::Ledger;
+use yesgate_ledger::{Ledger, LedgerError};
 
-use crate::home::{Home, find_config};
+use crate::home::{Home, RIGHT_KEY, find_config};
 use crate::output::Hinted;
 
 /// The set-up that a command works in.
@@ -38,9 +38,31 @@ impl Settings {
     pub(crate) async fn ledger(&self) -> anyhow::Result<(Ledger, BootId)> {
         let boot = BootId::from_entropy(SystemEntropy.draw()?);
         let path = self.home.ledger();
-        let ledger = Ledger::open(&path, Arc::new(SystemClock), boot.clone())
-            .await
-            .with_context(|| format!("the ledger `{}` cannot be opened", path.display()))?;
+        let (key, _) = self.home.key()?;
+        let opened = Ledger::open(&path, &key, Arc::new(SystemClock), boot.clone()).await;
+        let ledger = opened.map_err(|error| {
+            let hint = match &error {
+                LedgerError::WrongKey { .. } => Some(RIGHT_KEY),
+                LedgerError::Busy
+                | LedgerError::Full
+                | LedgerError::Disk(_)
+                | LedgerError::ReadOnly
+                | LedgerError::File { .. }
+                | LedgerError::Store(_)
+                | LedgerError::Damaged(_)
+                | LedgerError::NotALedger
+                | LedgerError::NewerSchema { .. }
+                | LedgerError::OldStore { .. }
+                | LedgerError::ClockWentBack { .. }
+                | LedgerError::Conflict(_)
+                | LedgerError::Unexplained(_)
+                | LedgerError::HeldBack
+                | LedgerError::Panicked
+                | LedgerError::BootInUse
+                | LedgerError::Closed => None,
+            };
+            Hinted::new(format!("the ledger `{}` cannot be opened: {error}", path.display()), hint)
+        })?;
         ledger.sweep().await?;
         Ok((ledger, boot))
     }

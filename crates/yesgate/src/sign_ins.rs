@@ -3,31 +3,21 @@
 //! Shared by `connect`, which makes them, and by whatever calls the servers. Secrets come from the
 //! environment at the moment of use.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use yesgate::{SystemClock, SystemEntropy};
 use yesgate_core::id::ServerName;
 use yesgate_core::policy::{AuthSetting, HttpPlace, OAuthClient, OAuthSetting};
-use yesgate_gateway::child::SECRET_KEY_VARIABLE;
-use yesgate_gateway::sign_in::{Identity, SecretKey, SignIn, Vault};
+use yesgate_gateway::sign_in::{Identity, SignIn, Vault};
 use yesgate_ledger::Ledger;
 
-use crate::output::Hinted;
+use crate::home::Home;
 
 /// The place where sign-ins are kept: the ledger, under the key of this home or of the environment.
-pub(crate) fn vault(home: &Path, ledger: Ledger) -> anyhow::Result<Vault> {
-    let given = match std::env::var(SECRET_KEY_VARIABLE) {
-        Ok(given) => Some(given),
-        Err(std::env::VarError::NotPresent) => None,
-        Err(std::env::VarError::NotUnicode(_)) => anyhow::bail!("YESGATE_SECRET_KEY is not text"),
-    };
-    let key = SecretKey::load(home, given.as_deref(), &SystemEntropy).map_err(|error| {
-        let hint = "`yesgate connect` signs in anew under another key";
-        Hinted::new(error.to_string(), Some(hint))
-    })?;
-    Ok(Vault::new(ledger, key, home, Arc::new(SystemClock), Arc::new(SystemEntropy)))
+pub(crate) fn vault(home: &Home, ledger: Ledger) -> anyhow::Result<Vault> {
+    let (key, _) = home.key()?;
+    Ok(Vault::new(ledger, key, home.path(), Arc::new(SystemClock), Arc::new(SystemEntropy)))
 }
 
 /// The sign-in to a server; `None` where the server wants none.

@@ -34,6 +34,9 @@ impl Intent {
 
     /// What it counts in budgets as it stands now: what has a yes and may yet run, ran or may have run.
     pub fn counted(&self) -> Option<Counted> {
+        if let Some(counted) = self.counted_before_purge() {
+            return counted;
+        }
         if self.state.counts() { self.spend().and_then(|spend| self.to_count(spend)) } else { None }
     }
 

@@ -1,6 +1,7 @@
 //! `yesgate.toml` as a whole.
 
 pub(super) mod address;
+pub(super) mod ledger;
 pub(super) mod limits;
 pub(super) mod prefix;
 pub(super) mod remote;
@@ -11,6 +12,7 @@ pub(super) mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::ledger::LedgerConfig;
 use self::routes::Routes;
 use self::serve::{ServeConfig, TelemetryConfig};
 use self::server::ServerConfig;
@@ -39,6 +41,8 @@ pub struct Config {
     pub routes: Routes,
     /// How clients of `yesgate serve` are met.
     pub serve: ServeConfig,
+    /// How long what is stored is kept.
+    pub ledger: LedgerConfig,
     /// What is measured, and who is told.
     pub telemetry: TelemetryConfig,
     /// How many examples were tried, and held.
@@ -59,6 +63,7 @@ impl Config {
             .map_or_else(|| Ok(BTreeMap::new()), |servers| server::parse_all(&servers))?;
         let routes = top.entry("routes").map(|routes| routes::parse(&routes, &servers)).transpose()?;
         let serve = top.entry("serve").map(|serve| ServeConfig::parse(&serve, &servers)).transpose()?;
+        let ledger = top.entry("ledger").map(|entry| LedgerConfig::parse(&entry)).transpose()?;
         let telemetry = top.entry("telemetry").map(|entry| TelemetryConfig::parse(&entry)).transpose()?;
         let mut policy = parse_settings(&top)?;
         if let Some(budgets) = top.entry("budgets") {
@@ -84,6 +89,7 @@ impl Config {
             servers,
             routes: routes.unwrap_or_default(),
             serve: serve.unwrap_or_default(),
+            ledger: ledger.unwrap_or_default(),
             telemetry: telemetry.unwrap_or_default(),
             examples: examples.len(),
         })

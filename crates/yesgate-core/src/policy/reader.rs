@@ -161,7 +161,11 @@ impl<'a> Entry<'a> {
 
     /// A length of time such as `60s`; zero is no length and never means "without end".
     pub(super) fn duration(&self) -> Result<SignedDuration, ConfigError> {
-        match self.duration_or_none()? {
+        self.more_than_zero(self.duration_or_none()?)
+    }
+
+    fn more_than_zero(&self, length: SignedDuration) -> Result<SignedDuration, ConfigError> {
+        match length {
             SignedDuration::ZERO => Err(self
                 .error(format!("`{}` must be longer than zero", self.name))
                 .with_hint("there is no \"without end\"; write how long")),
@@ -171,6 +175,15 @@ impl<'a> Entry<'a> {
 
     /// A length of time such as `60s` or `500ms`, or `0s` for none.
     pub(super) fn duration_or_none(&self) -> Result<SignedDuration, ConfigError> {
+        self.duration_up_to(LONGEST, "30 days")
+    }
+
+    /// A length of time such as `90d`, which may be years.
+    pub(super) fn days_or_years(&self) -> Result<SignedDuration, ConfigError> {
+        self.more_than_zero(self.duration_up_to(LONGEST_KEPT, "ten years")?)
+    }
+
+    fn duration_up_to(&self, longest: SignedDuration, words: &str) -> Result<SignedDuration, ConfigError> {
         let text = match self.value.get_ref() {
             DeValue::String(text) => text,
             other @ (DeValue::Integer(_)
@@ -191,10 +204,10 @@ impl<'a> Entry<'a> {
         if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(wrong());
         }
-        let too_long = || self.error(format!("`{}` is longer than 30 days", shown(text)));
+        let too_long = || self.error(format!("`{}` is longer than {words}", shown(text)));
         let number: i64 = number.parse().map_err(|_| too_long())?;
         match number.checked_mul(each).map(SignedDuration::from_millis) {
-            Some(length) if length <= LONGEST => Ok(length),
+            Some(length) if length <= longest => Ok(length),
             Some(_) | None => Err(too_long()),
         }
     }
@@ -337,4 +350,5 @@ const LONGEST_CONFIGURATION: usize = 1024 * 1024;
 const UNITS: [(&str, i64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 /// The longest time that a setting may name.
 const LONGEST: SignedDuration = SignedDuration::from_hours(30 * 24);
+const LONGEST_KEPT: SignedDuration = SignedDuration::from_hours(3660 * 24);
 const LONGEST_SHOWN: usize = 60;

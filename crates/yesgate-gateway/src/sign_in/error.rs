@@ -3,9 +3,7 @@
 //! INVARIANT: no text here holds a token, a code or a secret; what a peer said is cut to one line.
 
 use yesgate_core::id::ServerName;
-use yesgate_ledger::LedgerError;
-
-use super::key::KeyError;
+use yesgate_ledger::{KeyError, LedgerError};
 
 /// Why there is no token.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]

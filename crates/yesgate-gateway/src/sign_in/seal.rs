@@ -1,11 +1,11 @@
-//! Sealing what is kept: ChaCha20-Poly1305 under the secret key, a random nonce each time.
+//! Sealing what is kept: ChaCha20-Poly1305 under the secret key itself, a random nonce each time.
 //!
 //! INVARIANT: a sealed blob opens only for the server, the address and the issuer that it was sealed for;
 //! copied to another name it is no sign-in.
 
 use ring::aead::{Aad, NONCE_LEN, Nonce};
 
-use super::key::SecretKey;
+use yesgate_ledger::SecretKey;
 
 /// What a blob belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,7 @@ pub(super) fn seal(
 ) -> Option<Vec<u8>> {
     let (nonce, _) = entropy.split_first_chunk::<NONCE_LEN>()?;
     let label = label(belongs, issuer);
-    let cipher = key.cipher();
+    let cipher = key.undivided();
     cipher
         .seal_in_place_append_tag(Nonce::assume_unique_for_key(*nonce), Aad::from(label), &mut text)
         .ok()?;
@@ -41,7 +41,7 @@ pub(super) fn open(key: &SecretKey, belongs: Belongs<'_>, sealed: &[u8]) -> Opti
     let label = label(belongs, std::str::from_utf8(issuer).ok()?);
     let mut text = text.to_vec();
     let nonce = Nonce::assume_unique_for_key(*nonce);
-    let plain = key.cipher().open_in_place(nonce, Aad::from(label), &mut text).ok()?.len();
+    let plain = key.undivided().open_in_place(nonce, Aad::from(label), &mut text).ok()?.len();
     text.truncate(plain);
     Some(text)
 }

@@ -16,10 +16,9 @@ use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
 use tokio::time::timeout;
 use yesgate_core::clock::{Clock, Entropy};
 use yesgate_core::id::ServerName;
-use yesgate_ledger::Ledger;
+use yesgate_ledger::{Ledger, SecretKey};
 
 use super::error::SignInError;
-use super::key::SecretKey;
 use super::record::{Client, Record};
 use super::seal::{Belongs, open, seal};
 

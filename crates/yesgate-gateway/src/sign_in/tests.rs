@@ -12,11 +12,11 @@ use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
 use yesgate_core::clock::{Clock, Entropy, EntropyError};
 use yesgate_core::id::BootId;
-use yesgate_ledger::Ledger;
+use yesgate_ledger::{Ledger, SecretKey};
 use yesgate_testkit::AuthorizationServer;
 use yesgate_testkit::authorization_server::consent;
 
-use super::{Identity, Redirected, SecretKey, SignIn, SignInError, SignedIn, Vault};
+use super::{Identity, Redirected, SignIn, SignInError, SignedIn, Vault};
 
 /// Dice that fall in another way each time.
 #[derive(Debug)]
@@ -53,7 +53,8 @@ impl Scene {
     async fn new() -> Self {
         let (clock, home) = (Arc::<Ahead>::default(), tempfile::tempdir().unwrap());
         let boot = BootId::from_entropy(Dice.draw().unwrap());
-        let ledger = Ledger::open(&home.path().join("ledger.db"), clock.clone(), boot).await.unwrap();
+        let key = SecretKey::load(home.path(), Some(&"ee".repeat(32)), &Dice).unwrap();
+        let ledger = Ledger::open(&home.path().join("ledger.db"), &key, clock.clone(), boot).await.unwrap();
         Self { server: AuthorizationServer::start(), ledger, clock, home }
     }
 

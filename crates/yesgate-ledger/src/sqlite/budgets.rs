@@ -32,6 +32,7 @@ pub(super) fn fill(
         // These only end questions, or touch none.
         Target::Nothing
         | Target::Due
+        | Target::Over(_)
         | Target::RunningOf(_)
         | Target::Open
         | Target::Grants
@@ -89,7 +90,7 @@ fn sum(
                AND (?5 IS NULL OR recipient = ?5) AND (?6 IS NULL OR principal = ?6)
                AND NOT coalesce(intent.state = 'approved' AND intent.run_by <= ?7, false)
                AND NOT coalesce(intent.digest = ?8 AND intent.matters_until > ?7
-                                AND (intent.state <> 'running' OR intent.body ->> '$.awaited' = 'no'), false)
+                                AND (intent.state <> 'running' OR NOT intent.is_awaited), false)
          ORDER BY at",
     )?;
     let mut rows = statement.query(params![

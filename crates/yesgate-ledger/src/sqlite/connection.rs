@@ -51,11 +51,14 @@ fn prepare(opened: rusqlite::Result<Connection>, mode: JournalMode) -> Result<Co
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, false)?;
+    // What is purged is overwritten, and what is sorted goes to no other file.
     connection.execute_batch(
         "PRAGMA trusted_schema = OFF;
          PRAGMA foreign_keys = ON;
          PRAGMA cell_size_check = ON;
          PRAGMA mmap_size = 0;
+         PRAGMA secure_delete = ON;
+         PRAGMA temp_store = MEMORY;
          PRAGMA cache_size = -1024;",
     )?;
     match mode {

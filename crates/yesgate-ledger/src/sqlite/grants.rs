@@ -8,21 +8,23 @@ use yesgate_core::intent::SlotKey;
 
 use super::fault::Fault;
 use super::rows::nanoseconds;
+use super::seal::{Place, Seal};
 use crate::error::LedgerError;
 
 /// Stores a new one.
-pub(super) fn add(connection: &Connection, grant: &Grant) -> Result<(), Fault> {
-    let body = serde_json::to_string(grant).map_err(|_| damaged())?;
+pub(super) fn add(connection: &Connection, seal: &Seal, grant: &Grant) -> Result<(), Fault> {
+    let body = serde_json::to_vec(grant).map_err(|_| damaged())?;
+    let sealed = seal.seal(Place::Remembered(grant.id.as_str()), &body)?;
     connection
         .prepare_cached(
-            "INSERT INTO remembered (id, slot, server, body, uses, used, revoked_at)
+            "INSERT INTO remembered (id, slot, server, sealed, uses, used, revoked_at)
              VALUES (?1, ?2, ?3, ?4, ?5, 0, NULL)",
         )?
         .execute(params![
             grant.id.as_str(),
             slot(grant).0.as_bytes(),
             grant.server.as_str(),
-            body,
+            sealed,
             grant.limits.uses()
         ])?;
     Ok(())
@@ -47,41 +49,51 @@ pub(super) fn revoke(connection: &Connection, id: &GrantId, now: Timestamp) -> R
     one(changed, || format!("there is no grant `{id}` to take back"))
 }
 
-pub(super) fn all(connection: &Connection) -> Result<Vec<GrantRecord>, Fault> {
-    select(connection, "ORDER BY number", [])
+pub(super) fn all(connection: &Connection, seal: &Seal) -> Result<Vec<GrantRecord>, Fault> {
+    select(connection, seal, "ORDER BY number", [])
 }
 
 /// Those that may still count for one operation of one caller.
-pub(super) fn of_slot(connection: &Connection, slot: SlotKey) -> Result<Vec<GrantRecord>, Fault> {
-    select(connection, "WHERE slot = ?1 AND revoked_at IS NULL ORDER BY number", [slot.0.as_bytes()])
+pub(super) fn of_slot(
+    connection: &Connection,
+    seal: &Seal,
+    slot: SlotKey,
+) -> Result<Vec<GrantRecord>, Fault> {
+    select(connection, seal, "WHERE slot = ?1 AND revoked_at IS NULL ORDER BY number", [slot.0.as_bytes()])
 }
 
 /// Those of one server that were not taken back.
-pub(super) fn of_server(connection: &Connection, server: &ServerName) -> Result<Vec<GrantRecord>, Fault> {
-    select(connection, "WHERE server = ?1 AND revoked_at IS NULL ORDER BY number", [server.as_str()])
+pub(super) fn of_server(
+    connection: &Connection,
+    seal: &Seal,
+    server: &ServerName,
+) -> Result<Vec<GrantRecord>, Fault> {
+    select(connection, seal, "WHERE server = ?1 AND revoked_at IS NULL ORDER BY number", [server.as_str()])
 }
 
 fn select(
     connection: &Connection,
+    seal: &Seal,
     condition: &str,
     parameters: impl rusqlite::Params,
 ) -> Result<Vec<GrantRecord>, Fault> {
-    let sql = format!("SELECT id, slot, server, body, uses, used, revoked_at FROM remembered {condition}");
+    let sql = format!("SELECT id, slot, server, sealed, uses, used, revoked_at FROM remembered {condition}");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(parameters)?;
     let mut records = Vec::new();
     while let Some(row) = rows.next()? {
-        records.push(read(row)?);
+        records.push(read(row, seal)?);
     }
     Ok(records)
 }
 
 /// Reads a grant, and refuses one whose parts do not fit together.
-fn read(row: &Row<'_>) -> Result<GrantRecord, Fault> {
+fn read(row: &Row<'_>, seal: &Seal) -> Result<GrantRecord, Fault> {
     let (id, stored_slot, server): (String, [u8; 32], String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-    let body: String = row.get(3)?;
+    let blob: Vec<u8> = row.get(3)?;
     let uses: Option<u32> = row.get(4)?;
-    let grant: Grant = serde_json::from_str(&body).map_err(|_| damaged())?;
+    let body = seal.open(Place::Remembered(&id), &blob).ok_or_else(damaged)?;
+    let grant: Grant = serde_json::from_slice(&body).map_err(|_| damaged())?;
     let fits = grant.id.as_str() == id
         && slot(&grant).0.as_bytes() == &stored_slot
         && grant.server.as_str() == server

@@ -12,14 +12,15 @@ use yesgate_core::key::{BearerKeyHash, KeyRecord};
 use super::fault::Fault;
 use super::queries::parse;
 use super::rows::nanoseconds;
+use super::seal::Seal;
 use crate::change::Write;
 use crate::error::LedgerError;
 
 /// Carries out what is no intent and no audit row.
-pub(super) fn write(connection: &Connection, write: Write, now: Timestamp) -> Result<(), Fault> {
+pub(super) fn write(connection: &Connection, seal: &Seal, write: Write, now: Timestamp) -> Result<(), Fault> {
     match write {
         Write::Key(record, hash) => add(connection, &record, &hash),
-        Write::Grant(grant) => super::grants::add(connection, &grant),
+        Write::Grant(grant) => super::grants::add(connection, seal, &grant),
         Write::People(write) => super::people::write(connection, write, now),
         Write::Keep { name, sealed } => {
             connection

@@ -11,24 +11,25 @@ use yesgate_core::policy::{Pin, Pins, Usage};
 
 use super::fault::Fault;
 use super::rows;
+use super::seal::Seal;
 use crate::error::LedgerError;
 use crate::filter::Filter;
 use crate::report::AuditRow;
 
-pub(super) fn intent(connection: &Connection, id: &IntentId) -> Result<Option<Intent>, Fault> {
-    let found = rows::select(connection, "id = ?1", [id.as_str()])?;
+pub(super) fn intent(connection: &Connection, seal: &Seal, id: &IntentId) -> Result<Option<Intent>, Fault> {
+    let found = rows::select(connection, seal, "id = ?1", [id.as_str()])?;
     Ok(found.into_iter().next().map(|loaded| loaded.intent))
 }
 
-pub(super) fn intents(connection: &Connection, filter: Filter) -> Result<Vec<Intent>, Fault> {
+pub(super) fn intents(connection: &Connection, seal: &Seal, filter: Filter) -> Result<Vec<Intent>, Fault> {
     let found = match filter {
-        Filter::Pending => rows::select(connection, "state = 'pending' ORDER BY number", []),
+        Filter::Pending => rows::select(connection, seal, "state = 'pending' ORDER BY number", []),
         Filter::Open => {
-            rows::select(connection, "state IN ('pending', 'approved', 'running') ORDER BY number", [])
+            rows::select(connection, seal, "state IN ('pending', 'approved', 'running') ORDER BY number", [])
         }
-        Filter::Unknown => rows::select(connection, "state = 'unknown' ORDER BY number", []),
-        Filter::Recent(most) => rows::select(connection, "true ORDER BY number DESC LIMIT ?1", [most]),
-        Filter::All => rows::select(connection, "true ORDER BY number", []),
+        Filter::Unknown => rows::select(connection, seal, "state = 'unknown' ORDER BY number", []),
+        Filter::Recent(most) => rows::select(connection, seal, "true ORDER BY number DESC LIMIT ?1", [most]),
+        Filter::All => rows::select(connection, seal, "true ORDER BY number", []),
     }?;
     Ok(found.into_iter().map(|loaded| loaded.intent).collect())
 }

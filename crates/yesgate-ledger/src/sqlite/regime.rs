@@ -55,6 +55,7 @@ pub(super) fn told_by(event: &AuditEvent) -> Option<(Key, Option<String>)> {
         | AuditEvent::HandedOver
         | AuditEvent::LateAnswer { .. }
         | AuditEvent::WrongText { .. }
+        | AuditEvent::Purged { .. }
         | AuditEvent::Refused { .. } => None,
     }
 }

@@ -3,9 +3,10 @@
 use jiff::{SignedDuration, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Row, named_params, params};
 use yesgate_core::digest::Digest;
-use yesgate_core::intent::{Intent, SlotKey, State};
+use yesgate_core::intent::{Awaited, Intent, SlotKey, State};
 
 use super::fault::Fault;
+use super::seal::{Place, Seal};
 use crate::change::{CHUNK, Target};
 use crate::error::LedgerError;
 use crate::listing::Listed;
@@ -18,27 +19,39 @@ pub(super) struct Loaded {
 }
 
 /// Loads the intents that a change is about.
-pub(super) fn load(connection: &Connection, target: &Target, now: Timestamp) -> Result<Vec<Loaded>, Fault> {
+pub(super) fn load(
+    connection: &Connection,
+    seal: &Seal,
+    target: &Target,
+    now: Timestamp,
+) -> Result<Vec<Loaded>, Fault> {
     match target {
         Target::Nothing | Target::Keys | Target::Grants | Target::People | Target::Link(_) => Ok(Vec::new()),
-        Target::Intent(id) => select(connection, "id = ?1", [id.as_str()]),
-        Target::Token(hash) => select(connection, "token_hash = ?1", [hash.0.as_bytes()]),
+        Target::Intent(id) => select(connection, seal, "id = ?1", [id.as_str()]),
+        Target::Token(hash) => select(connection, seal, "token_hash = ?1", [hash.0.as_bytes()]),
         Target::Slot(slot, _) | Target::Asking(slot, ..) => {
             let matters = "slot = ?1 AND matters_until > ?2 ORDER BY number";
-            select(connection, matters, params![slot.0.as_bytes(), nanoseconds(now)])
+            select(connection, seal, matters, params![slot.0.as_bytes(), nanoseconds(now)])
         }
-        Target::Open => select(connection, "state IN ('pending', 'approved')", []),
+        Target::Open => select(connection, seal, "state IN ('pending', 'approved')", []),
         Target::Due => {
             let due = "number IN (SELECT number FROM intent WHERE state = 'pending' AND decide_by <= ?1
                        UNION ALL SELECT number FROM intent WHERE state = 'approved' AND run_by <= ?1) LIMIT ?2";
-            select(connection, due, params![nanoseconds(now), CHUNK])
+            select(connection, seal, due, params![nanoseconds(now), CHUNK])
         }
-        Target::RunningOf(boot) => {
-            select(connection, "state = 'running' AND boot = ?1 LIMIT ?2", params![boot.as_str(), CHUNK])
+        Target::Over(before) => {
+            let over = format!("{PURGEABLE} LIMIT ?3");
+            select(connection, seal, &over, params![nanoseconds(*before), nanoseconds(now), CHUNK])
         }
+        Target::RunningOf(boot) => select(
+            connection,
+            seal,
+            "state = 'running' AND boot = ?1 LIMIT ?2",
+            params![boot.as_str(), CHUNK],
+        ),
         Target::Server(server, identity) => {
             let open = "state IN ('pending', 'approved') AND server = ?1 AND identity = ?2 ORDER BY number";
-            select(connection, open, params![server.as_str(), identity.0.as_bytes()])
+            select(connection, seal, open, params![server.as_str(), identity.0.as_bytes()])
         }
     }
 }
@@ -46,6 +59,7 @@ pub(super) fn load(connection: &Connection, target: &Target, now: Timestamp) -> 
 /// Selects whole intents.
 pub(super) fn select(
     connection: &Connection,
+    seal: &Seal,
     condition: &str,
     parameters: impl rusqlite::Params,
 ) -> Result<Vec<Loaded>, Fault> {
@@ -53,7 +67,7 @@ pub(super) fn select(
     let mut rows = statement.query(parameters)?;
     let mut loaded = Vec::new();
     while let Some(row) = rows.next()? {
-        loaded.push(read(row)?);
+        loaded.push(read(row, seal)?);
     }
     Ok(loaded)
 }
@@ -61,6 +75,7 @@ pub(super) fn select(
 /// Selects whole intents, with their place among all.
 pub(super) fn numbered(
     connection: &Connection,
+    seal: &Seal,
     condition: &str,
     parameters: impl rusqlite::Params,
 ) -> Result<Vec<Listed>, Fault> {
@@ -68,24 +83,31 @@ pub(super) fn numbered(
     let mut rows = statement.query(parameters)?;
     let mut listed = Vec::new();
     while let Some(row) = rows.next()? {
-        let number = u64::try_from(row.get::<_, i64>(14)?).unwrap_or_default();
-        listed.push(Listed { number, intent: read(row)?.intent });
+        let number = u64::try_from(row.get::<_, i64>(16)?).unwrap_or_default();
+        listed.push(Listed { number, intent: read(row, seal)?.intent });
     }
     Ok(listed)
 }
 
+/// Counts those whose contents could be erased.
+pub(super) fn purgeable(connection: &Connection, before: Timestamp, now: Timestamp) -> Result<u64, Fault> {
+    let sql = format!("SELECT count(*) FROM intent WHERE {PURGEABLE}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let count: i64 = statement.query_row(params![nanoseconds(before), nanoseconds(now)], |row| row.get(0))?;
+    Ok(u64::try_from(count).unwrap_or_default())
+}
+
 /// Reads an intent, and refuses one whose parts do not fit together: what was shown, stored and
 /// digested must still be one and the same.
-pub(super) fn read(row: &Row<'_>) -> Result<Loaded, LedgerError> {
-    let (columns, version, body) = Columns::read(row)
+pub(super) fn read(row: &Row<'_>, seal: &Seal) -> Result<Loaded, LedgerError> {
+    let (columns, version, blob) = Columns::read(row)
         .map_err(|error| LedgerError::Damaged(format!("a stored intent cannot be read ({error})")))?;
-    match serde_json::from_str::<Intent>(&body) {
-        Ok(intent)
-            if Columns::of(&intent) == columns && intent.question().binding.digest() == intent.digest() =>
-        {
+    let body = seal.open(Place::Intent(&columns.id), &blob);
+    match body.and_then(|body| serde_json::from_slice::<Intent>(&body).ok()) {
+        Some(intent) if Columns::of(&intent) == columns && intent.is_what_was_asked() => {
             Ok(Loaded { intent, version })
         }
-        Ok(_) | Err(_) => {
+        Some(_) | None => {
             let id = columns.id.escape_debug();
             Err(LedgerError::Damaged(format!("the intent `{id}` cannot be what was stored")))
         }
@@ -93,14 +115,19 @@ pub(super) fn read(row: &Row<'_>) -> Result<Loaded, LedgerError> {
 }
 
 /// Stores a new intent.
-pub(super) fn insert(connection: &Connection, intent: &Intent, now: Timestamp) -> Result<(), Fault> {
+pub(super) fn insert(
+    connection: &Connection,
+    seal: &Seal,
+    intent: &Intent,
+    now: Timestamp,
+) -> Result<(), Fault> {
     let columns = Columns::of(intent);
     connection
         .prepare_cached(
             "INSERT INTO intent (id, version, slot, digest, token_hash, state, server, identity, decide_by, run_by,
-                                 boot, handed_over, matters_until, org, body)
+                                 boot, handed_over, purged_at, is_awaited, matters_until, touched_at, org, sealed)
              VALUES (:id, 1, :slot, :digest, :token_hash, :state, :server, :identity, :decide_by, :run_by,
-                     :boot, :handed_over, :matters_until, :org, :body)",
+                     :boot, :handed_over, :purged_at, :is_awaited, :matters_until, :touched_at, :org, :sealed)",
         )?
         .execute(named_params! {
             ":id": columns.id,
@@ -114,9 +141,12 @@ pub(super) fn insert(connection: &Connection, intent: &Intent, now: Timestamp) -
             ":run_by": columns.run_by,
             ":boot": columns.boot,
             ":handed_over": columns.handed_over,
+            ":purged_at": columns.purged_at,
+            ":is_awaited": columns.is_awaited,
             ":matters_until": matters_until(intent, now),
             ":org": columns.org,
-            ":body": body(intent)?,
+            ":touched_at": nanoseconds(now),
+            ":sealed": sealed(intent, seal)?,
         })?;
     Ok(())
 }
@@ -125,6 +155,7 @@ pub(super) fn insert(connection: &Connection, intent: &Intent, now: Timestamp) -
 /// changes nothing and is an error. What it is bound to never changes.
 pub(super) fn update(
     connection: &Connection,
+    seal: &Seal,
     before: &Loaded,
     intent: &Intent,
     now: Timestamp,
@@ -134,8 +165,8 @@ pub(super) fn update(
         .prepare_cached(
             "UPDATE intent
              SET version = version + 1, token_hash = :token_hash, state = :state, decide_by = :decide_by,
-                 run_by = :run_by, boot = :boot, handed_over = :handed_over, matters_until = :matters_until,
-                 body = :body
+                 run_by = :run_by, boot = :boot, handed_over = :handed_over, purged_at = :purged_at,
+                 is_awaited = :is_awaited, matters_until = :matters_until, touched_at = :touched_at, sealed = :sealed
              WHERE id = :id AND version = :version AND state = :state_before AND digest = :digest",
         )?
         .execute(named_params! {
@@ -149,8 +180,11 @@ pub(super) fn update(
             ":run_by": columns.run_by,
             ":boot": columns.boot,
             ":handed_over": columns.handed_over,
+            ":purged_at": columns.purged_at,
+            ":is_awaited": columns.is_awaited,
             ":matters_until": matters_until(intent, now),
-            ":body": body(intent)?,
+            ":touched_at": nanoseconds(now),
+            ":sealed": sealed(intent, seal)?,
         })?;
     if changed == 1 { Ok(()) } else { Err(LedgerError::Conflict(intent.id().clone()).into()) }
 }
@@ -170,11 +204,13 @@ struct Columns {
     boot: Option<String>,
     handed_over: bool,
     org: String,
+    purged_at: Option<i64>,
+    is_awaited: bool,
 }
 
 /// What [`Columns::read`] reads.
-pub(super) const SELECT: &str = "SELECT version, body, id, slot, digest, token_hash, state, server, identity, \
-                                 decide_by, run_by, boot, handed_over, org, number FROM intent";
+pub(super) const SELECT: &str = "SELECT version, sealed, id, slot, digest, token_hash, state, server, identity, \
+                                 decide_by, run_by, boot, handed_over, org, purged_at, is_awaited, number FROM intent";
 
 impl Columns {
     fn of(intent: &Intent) -> Self {
@@ -192,11 +228,13 @@ impl Columns {
             boot: intent.boot().map(ToString::to_string),
             handed_over: intent.handed_over(),
             org: binding.caller.org.to_string(),
+            purged_at: intent.purged_at().map(nanoseconds),
+            is_awaited: intent.awaited() == Awaited::Yes,
         }
     }
 
-    /// Reads the columns, and the version and the body with them.
-    fn read(row: &Row<'_>) -> rusqlite::Result<(Self, i64, String)> {
+    /// Reads the columns, and the version and the sealed body with them.
+    fn read(row: &Row<'_>) -> rusqlite::Result<(Self, i64, Vec<u8>)> {
         let columns = Self {
             id: row.get(2)?,
             slot: row.get(3)?,
@@ -210,6 +248,8 @@ impl Columns {
             boot: row.get(11)?,
             handed_over: row.get(12)?,
             org: row.get(13)?,
+            purged_at: row.get(14)?,
+            is_awaited: row.get(15)?,
         };
         Ok((columns, row.get(0)?, row.get(1)?))
     }
@@ -234,9 +274,10 @@ fn matters_until(intent: &Intent, now: Timestamp) -> Option<i64> {
     }
 }
 
-fn body(intent: &Intent) -> Result<String, Fault> {
-    serde_json::to_string(intent)
-        .map_err(|_| LedgerError::Damaged(format!("`{}` cannot be written down", intent.id())).into())
+fn sealed(intent: &Intent, seal: &Seal) -> Result<Vec<u8>, Fault> {
+    let body = serde_json::to_vec(intent)
+        .map_err(|_| LedgerError::Damaged(format!("`{}` cannot be written down", intent.id())))?;
+    Ok(seal.seal(Place::Intent(intent.id().as_str()), &body)?)
 }
 
 fn later(time: Timestamp, by: SignedDuration) -> Timestamp {
@@ -290,6 +331,11 @@ impl Head {
         }
     }
 }
+
+/// Those that are over, still have their contents, were last touched before `?1`, and are part of no slot at `?2`: a
+/// result that somebody may still fetch is, and a no that still cools off.
+const PURGEABLE: &str = "purged_at IS NULL AND state NOT IN ('pending', 'approved', 'running', 'unknown') \
+                         AND touched_at < ?1 AND coalesce(matters_until, 0) <= ?2";
 
 /// How long a result waits to be fetched by the same call made again.
 const UNFETCHED_RESULT: SignedDuration = SignedDuration::from_hours(24);

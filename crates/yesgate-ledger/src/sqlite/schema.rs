@@ -2,15 +2,18 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use super::contents::{self, Cleaning};
 use super::fault::Fault;
+use super::seal::Seal;
 use crate::error::LedgerError;
 
-/// Brings the file to our schema, whole or not at all.
-pub(super) fn migrate(connection: &mut Connection) -> Result<(), LedgerError> {
-    step(connection).map_err(LedgerError::from)
+/// Brings the file to our schema, whole or not at all. A ledger that is sealed under another key is refused
+/// before anything of it changes.
+pub(super) fn migrate(connection: &mut Connection, seal: &Seal) -> Result<(), LedgerError> {
+    step(connection, seal).map_err(LedgerError::from)
 }
 
-fn step(connection: &mut Connection) -> Result<(), Fault> {
+fn step(connection: &mut Connection, seal: &Seal) -> Result<(), Fault> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
@@ -20,9 +23,16 @@ fn step(connection: &mut Connection) -> Result<(), Fault> {
     if is_foreign(&transaction, found)? {
         return Err(LedgerError::NotALedger.into());
     }
+    if found >= SEALED {
+        contents::try_key(&transaction, seal)?;
+    }
     let done = usize::try_from(found).unwrap_or_default();
-    for migration in MIGRATIONS.iter().skip(done) {
+    for (schema, migration) in (1..).zip(MIGRATIONS).skip(done) {
         transaction.execute_batch(migration)?;
+        if schema == SEALED {
+            let cleaning = if found == 0 { Cleaning::NotNeeded } else { Cleaning::Needed };
+            contents::seal_all(&transaction, seal, cleaning)?;
+        }
     }
     if found < known {
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
@@ -45,8 +55,11 @@ fn is_foreign(connection: &Connection, version: i64) -> Result<bool, Fault> {
 /// "YESG", so that nobody's photo library becomes a ledger.
 const APPLICATION_ID: i64 = 0x5945_5347;
 
-/// The n-th one makes schema n + 1 of schema n. Never change one that was released.
-const MIGRATIONS: [&str; 7] = [
+/// From this schema on, contents are sealed.
+pub(super) const SEALED: i64 = 8;
+
+/// The n-th one makes schema n of schema n - 1. Never change one that was released.
+const MIGRATIONS: [&str; 8] = [
     // Times are nanoseconds since 1970. The columns of `intent` are there to be searched; the body
     // is the intent. `matters_until` says how long an intent is part of its slot.
     "CREATE TABLE intent (
@@ -214,4 +227,22 @@ const MIGRATIONS: [&str; 7] = [
      ALTER TABLE intent ADD COLUMN org TEXT NOT NULL DEFAULT '';
      UPDATE intent SET org = json_extract(body, '$.question.binding.caller.org');
      CREATE INDEX intent_by_org ON intent (org, state, number);",
+    // Contents are sealed: what stood in `body` is moved by `contents::seal_all`, which drops that column.
+    // `touched_at` is when something last happened to the question, `purged_at` when its contents went.
+    "ALTER TABLE intent ADD COLUMN sealed BLOB NOT NULL DEFAULT x'';
+     ALTER TABLE intent ADD COLUMN touched_at INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE intent ADD COLUMN purged_at INTEGER;
+     ALTER TABLE intent ADD COLUMN is_awaited INTEGER NOT NULL DEFAULT 0;
+     UPDATE intent SET is_awaited = 1 WHERE json_valid(body) AND body ->> '$.awaited' = 'yes';
+     CREATE INDEX intent_to_purge ON intent (touched_at)
+         WHERE purged_at IS NULL AND state NOT IN ('pending', 'approved', 'running', 'unknown');
+     ALTER TABLE remembered ADD COLUMN sealed BLOB NOT NULL DEFAULT x'';
+
+     -- Which key everything is sealed under, and whether all pages were written since.
+     CREATE TABLE lock (
+         only     INTEGER PRIMARY KEY CHECK (only = 1),
+         key      TEXT    NOT NULL,
+         sealed   BLOB    NOT NULL,
+         is_clean INTEGER NOT NULL
+     ) STRICT;",
 ];

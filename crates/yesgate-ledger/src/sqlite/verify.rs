@@ -15,22 +15,23 @@ use yesgate_core::policy::Pin;
 
 use super::fault::Fault as StoreFault;
 use super::rows::{self, Head, Loaded};
+use super::seal::Seal;
 use super::{budgets, grants, keys, people, queries, regime};
 use crate::report::{Fault, VerifyReport};
 use crate::spending::Spending;
 use crate::told::Told;
 
 /// Reads everything once, as of one moment.
-pub(super) fn verify(connection: &Connection) -> Result<VerifyReport, StoreFault> {
+pub(super) fn verify(connection: &Connection, seal: &Seal) -> Result<VerifyReport, StoreFault> {
     let snapshot = connection.unchecked_transaction()?;
     let mut trail = Trail::default();
     let mut report = VerifyReport { rows: 0, intents: 0, head: GENESIS, faults: Vec::new() };
     trail.read(&snapshot, &mut report)?;
-    trail.compare_intents(&snapshot, &mut report)?;
+    trail.compare_intents(&snapshot, seal, &mut report)?;
     trail.compare_spends(&snapshot, &mut report)?;
     trail.compare_pins(&snapshot, &mut report)?;
     trail.compare_keys(&snapshot, &mut report)?;
-    trail.compare_grants(&snapshot, &mut report)?;
+    trail.compare_grants(&snapshot, seal, &mut report)?;
     trail.compare_people(&snapshot, &mut report)?;
     if trail.regime != regime::all_words(&snapshot)? {
         report.find(Fault::RegimeDiffers);
@@ -50,6 +51,8 @@ struct Trail {
     regime: BTreeMap<regime::Key, String>,
     grants: BTreeMap<GrantId, Remembered>,
     people: BTreeMap<PersonId, Digest>,
+    /// How many questions were purged, and when.
+    purged: BTreeMap<Timestamp, u64>,
 }
 
 /// The part of a remembered yes that its audit rows determine.
@@ -135,6 +138,7 @@ impl Trail {
             None => {}
         }
         match entry.event {
+            AuditEvent::Purged { count, .. } => *self.purged.entry(entry.at).or_default() += count,
             AuditEvent::FirstUse { server } => drop(self.in_use.insert(server)),
             AuditEvent::Pinned { server, tool, definition, class, .. } => {
                 self.pins.insert((server, tool), Pin { definition, class });
@@ -230,8 +234,13 @@ impl Trail {
     }
 
     /// Looks for remembered yeses that nobody gave, that are gone, or that were used otherwise.
-    fn compare_grants(&self, connection: &Connection, report: &mut VerifyReport) -> Result<(), StoreFault> {
-        let stored: BTreeMap<GrantId, Remembered> = grants::all(connection)?
+    fn compare_grants(
+        &self,
+        connection: &Connection,
+        seal: &Seal,
+        report: &mut VerifyReport,
+    ) -> Result<(), StoreFault> {
+        let stored: BTreeMap<GrantId, Remembered> = grants::all(connection, seal)?
             .into_iter()
             .map(|GrantRecord { grant, used, revoked_at }| {
                 (grant.id.clone(), Remembered { fingerprint: grant.fingerprint(), used, revoked_at })
@@ -263,18 +272,23 @@ impl Trail {
     fn compare_intents(
         &mut self,
         connection: &Connection,
+        seal: &Seal,
         report: &mut VerifyReport,
     ) -> Result<(), StoreFault> {
         let mut statement = connection.prepare(&format!("{} ORDER BY number", rows::SELECT))?;
         let mut rows = statement.query([])?;
+        let mut purged: BTreeMap<Timestamp, u64> = BTreeMap::new();
         while let Some(row) = rows.next()? {
             report.intents += 1;
             let id: String = row.get("id").unwrap_or_default();
             let told = id.parse().ok().and_then(|id: IntentId| self.intents.remove(&id));
-            let Ok(Loaded { intent, .. }) = rows::read(row) else {
+            let Ok(Loaded { intent, .. }) = rows::read(row, seal) else {
                 report.find(Fault::DamagedIntent { id });
                 continue;
             };
+            if let Some(at) = intent.purged_at() {
+                *purged.entry(at).or_default() += 1;
+            }
             if told != Some(Told::of(&intent)) {
                 report.find(Fault::IntentDiffers {
                     id: intent.id().clone(),
@@ -282,6 +296,9 @@ impl Trail {
                     audited: told.map_or("nothing", |told| told.state().as_str()),
                 });
             }
+        }
+        if purged != self.purged {
+            report.find(Fault::PurgeDiffers);
         }
         for id in std::mem::take(&mut self.intents).into_keys() {
             report.find(Fault::MissingIntent { id });

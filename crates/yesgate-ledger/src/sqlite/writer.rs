@@ -18,10 +18,12 @@ use yesgate_core::json::CanonicalJson;
 use super::ReadJob;
 use super::fault::Fault;
 use super::rows::{self, Head, Loaded};
+use super::seal::Seal;
 use super::{budgets, grants, keys, pace, people, queries, regime};
 use crate::change::{Change, Found, Target};
 use crate::changes::Bell;
 use crate::error::LedgerError;
+use crate::purge;
 use crate::told::Told;
 
 /// What the writer's queue holds.
@@ -35,6 +37,7 @@ pub(crate) enum Job {
 /// The one writer of a process.
 pub(super) struct Writer {
     connection: Connection,
+    seal: Arc<Seal>,
     clock: Arc<dyn Clock>,
     bell: Arc<Bell>,
     /// Set once the disk failed: from then on nothing is written, for a second try could report a
@@ -43,8 +46,13 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) const fn new(connection: Connection, clock: Arc<dyn Clock>, bell: Arc<Bell>) -> Self {
-        Self { connection, clock, bell, broken: None }
+    pub(super) const fn new(
+        connection: Connection,
+        seal: Arc<Seal>,
+        clock: Arc<dyn Clock>,
+        bell: Arc<Bell>,
+    ) -> Self {
+        Self { connection, seal, clock, bell, broken: None }
     }
 
     /// Works until nobody can send any more.
@@ -96,7 +104,8 @@ impl Writer {
         self.connection.execute_batch("BEGIN IMMEDIATE")?;
         let before = Head::load(&self.connection)?;
         let now = self.now(&before)?;
-        let mut batch = Batch { connection: &self.connection, now, head: before, touched: Touched::No };
+        let (connection, seal) = (&self.connection, &*self.seal);
+        let mut batch = Batch { connection, seal, now, head: before, touched: Touched::No };
         let outcomes: Vec<_> =
             changes.iter_mut().map(|change| batch.try_one(change.as_mut())).collect::<Result<_, Fault>>()?;
         let Batch { mut head, touched, .. } = batch;
@@ -143,6 +152,7 @@ impl Writer {
 /// A transaction under way.
 struct Batch<'a> {
     connection: &'a Connection,
+    seal: &'a Seal,
     now: Timestamp,
     head: Head,
     touched: Touched,
@@ -181,7 +191,7 @@ impl Batch<'_> {
 
     fn one(&mut self, change: &mut dyn Change) -> Result<(), Fault> {
         let target = change.target().clone();
-        let mut loaded = rows::load(self.connection, &target, self.now)?;
+        let mut loaded = rows::load(self.connection, self.seal, &target, self.now)?;
         budgets::fill(self.connection, &target, &mut loaded, self.now)?;
         if !loaded.is_empty() {
             self.touched = Touched::Yes;
@@ -194,8 +204,9 @@ impl Batch<'_> {
             let before = loaded.iter().find(|loaded| loaded.intent.id() == intent.id());
             self.store(intent, before, &target)?;
         }
+        self.purge(&effects.purged, &loaded, &effects.events)?;
         for write in effects.writes {
-            keys::write(self.connection, write, now)?;
+            keys::write(self.connection, self.seal, write, now)?;
         }
         for event in effects.events {
             self.append(&AuditEntry { at: now, intent: None, event })?;
@@ -210,18 +221,23 @@ impl Batch<'_> {
         match target {
             Target::Server(server, _) => {
                 let pins = queries::pins(self.connection, server)?;
-                Ok(Found { pins, grants: grants::of_server(self.connection, server)?, ..found })
+                Ok(Found { pins, grants: grants::of_server(self.connection, self.seal, server)?, ..found })
             }
             Target::Keys => Ok(Found { keys: keys::all(self.connection)?, ..found }),
-            Target::Grants => Ok(Found { grants: grants::all(self.connection)?, ..found }),
+            Target::Grants => Ok(Found { grants: grants::all(self.connection, self.seal)?, ..found }),
             Target::Slot(slot, windows) => {
                 let sums = budgets::sums(self.connection, windows, self.now, None)?;
-                Ok(Found { sums, grants: grants::of_slot(self.connection, *slot)?, ..found })
+                Ok(Found { sums, grants: grants::of_slot(self.connection, self.seal, *slot)?, ..found })
             }
             Target::Asking(slot, caller, pace, windows) => {
                 let sums = budgets::sums(self.connection, windows, self.now, None)?;
                 let recent = pace::recent(self.connection, caller, pace, self.now)?;
-                Ok(Found { sums, grants: grants::of_slot(self.connection, *slot)?, recent, ..found })
+                Ok(Found {
+                    sums,
+                    grants: grants::of_slot(self.connection, self.seal, *slot)?,
+                    recent,
+                    ..found
+                })
             }
             Target::People => {
                 let sessions = people::sessions(self.connection)?;
@@ -232,6 +248,7 @@ impl Batch<'_> {
             | Target::Intent(_)
             | Target::Token(_)
             | Target::Due
+            | Target::Over(_)
             | Target::Open
             | Target::RunningOf(_) => Ok(found),
         }
@@ -254,11 +271,27 @@ impl Batch<'_> {
             self.refuse_if_held_back(&intent)?;
         }
         match before {
-            Some(before) => rows::update(self.connection, before, &intent, self.now)?,
-            None => rows::insert(self.connection, &intent, self.now)?,
+            Some(before) => rows::update(self.connection, self.seal, before, &intent, self.now)?,
+            None => rows::insert(self.connection, self.seal, &intent, self.now)?,
         }
         pace::note(self.connection, before.map(|before| &before.intent), &intent, self.now)?;
         entries.iter().try_for_each(|entry| self.append(entry))
+    }
+
+    /// Stores intents without their contents: as the core purges them, and with rows that count all of them, or not
+    /// at all.
+    fn purge(&self, purged: &[Intent], loaded: &[Loaded], events: &[AuditEvent]) -> Result<(), Fault> {
+        let told: u64 = events.iter().map(purge::counted_by).sum();
+        if u64::try_from(purged.len()) != Ok(told) {
+            return Err(LedgerError::Store("its audit rows do not account for a purge".to_owned()).into());
+        }
+        for intent in purged {
+            let before = loaded.iter().find(|loaded| loaded.intent.id() == intent.id());
+            let before = before.filter(|before| before.intent.purged(self.now).as_ref() == Some(intent));
+            let before = before.ok_or_else(|| LedgerError::Unexplained(intent.id().clone()))?;
+            rows::update(self.connection, self.seal, before, intent, self.now)?;
+        }
+        Ok(())
     }
 
     /// Whatever was decided before, nothing of a frozen caller is asked or let go, and nothing at all once
@@ -349,6 +382,7 @@ impl Batch<'_> {
             // The key was stored with its hash, and the grant with its terms, which the rows do not have.
             AuditEvent::KeyAdded { .. }
             | AuditEvent::Person(_)
+            | AuditEvent::Purged { .. }
             | AuditEvent::Edited { .. }
             | AuditEvent::YesCounted { .. }
             | AuditEvent::Granted { .. }
@@ -400,6 +434,7 @@ fn belongs(intent: &Intent, before: Option<&Loaded>, target: &Target) -> bool {
             | Target::Intent(_)
             | Target::Token(_)
             | Target::Due
+            | Target::Over(_)
             | Target::Open
             | Target::RunningOf(_)
             | Target::Server(..)

@@ -25,11 +25,24 @@ async fn lived_in(place: &Place) -> Ledger {
 
 /// Tampers, and lists what is found out.
 async fn found_after(sql: &str) -> String {
+    found(|place| place.tamper(sql)).await
+}
+
+/// Tampers with the key in hand, and lists what is found out.
+async fn found_after_forging(sql: &str, this: &str, that: &str) -> String {
+    found(|place| {
+        place.forge("intent", |body| body.replace(this, that));
+        place.tamper(sql);
+    })
+    .await
+}
+
+async fn found(tamper: impl FnOnce(&Place)) -> String {
     let place = Place::new();
     let ledger = lived_in(&place).await;
     let before = ledger.verify().await.unwrap();
     assert!(before.is_sound(), "{:?}", before.faults);
-    place.tamper(sql);
+    tamper(&place);
     let report = ledger.verify().await.unwrap();
     report.faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
@@ -141,13 +154,12 @@ async fn a_trail_that_was_cut_off_is_found() {
 #[tokio::test]
 async fn a_changed_intent_is_found() {
     insta::assert_snapshot!(found_after("UPDATE intent SET state = 'approved' WHERE number = 2").await, @"the stored intent `intent_000000g000004000` is damaged");
-    let set_back = r#"UPDATE intent SET state = 'approved', body = replace(body, '"state":{"done":"ok"}', '"state":"approved"') WHERE number = 1"#;
-    insta::assert_snapshot!(found_after(set_back).await, @"`intent_0000008000002000` is stored as approved, the audit trail makes it done");
-    let stronger =
-        r#"UPDATE intent SET body = replace(body, '"assurance":"local"', '"assurance":"verified"')"#;
-    insta::assert_snapshot!(found_after(stronger).await, @"`intent_0000008000002000` is done, but its call, its yes or its gateway are not those of the audit trail");
-    let other_call = r#"UPDATE intent SET body = replace(body, 'scale', 'galaxy')"#;
-    insta::assert_snapshot!(found_after(other_call).await, @"the stored intent `intent_0000008000002000` is damaged");
+    let set_back = "UPDATE intent SET state = 'approved' WHERE number = 1";
+    let done = r#""state":{"done":"ok"}"#;
+    insta::assert_snapshot!(found_after_forging(set_back, done, r#""state":"approved""#).await, @"`intent_0000008000002000` is stored as approved, the audit trail makes it done");
+    let (local, verified) = (r#""assurance":"local""#, r#""assurance":"verified""#);
+    insta::assert_snapshot!(found_after_forging("", local, verified).await, @"`intent_0000008000002000` is done, but its call, its yes or its gateway are not those of the audit trail");
+    insta::assert_snapshot!(found_after_forging("", "scale", "galaxy").await, @"the stored intent `intent_0000008000002000` is damaged");
     insta::assert_snapshot!(
         found_after("PRAGMA foreign_keys = OFF; DELETE FROM intent WHERE number = 2").await, @"`intent_000000g000004000` is in the audit trail, but not stored");
 }
@@ -168,7 +180,7 @@ async fn a_damaged_intent_is_not_run() {
     let ledger = place.open(1).await;
     open_question(&ledger, 1, &json!({"to": "scale"})).await;
     approve(&ledger, &id(1)).await.unwrap();
-    place.tamper("UPDATE intent SET body = replace(body, 'scale', 'galaxy')");
+    place.forge("intent", |body| body.replace("scale", "galaxy"));
     let error = redeem(&ledger, &id(1)).await.unwrap_err();
     insta::assert_snapshot!(error, @"the ledger is damaged: the intent `intent_0000008000002000` cannot be what was stored; `yesgate audit verify` tells more");
     assert_eq!(error.public_reason(), "the consent ledger is damaged");

@@ -137,17 +137,18 @@ async fn a_changed_tool_ends_what_was_remembered() {
 /// X7: a grant that was made longer, used less or invented behind the ledger's back is found.
 #[tokio::test]
 async fn a_remembered_yes_that_was_tampered_with_is_found() {
-    for sql in [
-        "UPDATE remembered SET used = 0",
-        "UPDATE remembered SET body = replace(body, '\"uses\":3', '\"uses\":9'), uses = 9",
-        "UPDATE remembered SET revoked_at = 1800000000000000000",
-        "DELETE FROM remembered",
+    for (sql, uses) in [
+        ("UPDATE remembered SET used = 0", 3),
+        ("UPDATE remembered SET uses = 9", 9),
+        ("UPDATE remembered SET revoked_at = 1800000000000000000", 3),
+        ("DELETE FROM remembered", 3),
     ] {
         let place = Place::new();
         let ledger = place.open(1).await;
         let grant = remember(&ledger, wish(Some(3), None)).await;
         assert!(runs(&ledger, 2).await.unwrap());
         assert_sound(&ledger).await;
+        place.forge("remembered", |body| body.replace("\"uses\":3", &format!("\"uses\":{uses}")));
         place.tamper(sql);
         assert_eq!(ledger.verify().await.unwrap().faults, [Fault::GrantDiffers { id: grant.id }], "{sql}");
     }

@@ -1,6 +1,8 @@
 //! What the ledger promises, tried through its public door.
 
 #[cfg(test)]
+mod at_rest;
+#[cfg(test)]
 mod audit;
 #[cfg(test)]
 mod boots;
@@ -12,6 +14,8 @@ mod clock;
 mod failures;
 #[cfg(test)]
 mod files;
+#[cfg(test)]
+mod forger;
 #[cfg(test)]
 mod grants;
 #[cfg(test)]
@@ -28,6 +32,8 @@ mod once;
 mod pace;
 #[cfg(test)]
 mod people;
+#[cfg(test)]
+mod purge;
 #[cfg(test)]
 mod reading;
 #[cfg(test)]

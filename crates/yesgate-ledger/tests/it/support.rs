@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::caller::Caller;
 use yesgate_core::class::{Class, ClassSource, Classified};
-use yesgate_core::clock::Clock;
+use yesgate_core::clock::{Clock, Entropy, EntropyError};
 use yesgate_core::definition::ToolDefinition;
 use yesgate_core::digest::{Binding, ServerIdentity};
 use yesgate_core::id::{BootId, IntentId};
@@ -26,7 +26,7 @@ use yesgate_core::refusal::Refusal;
 use yesgate_core::render::Sanitized;
 use yesgate_core::token::{ConfirmToken, TokenPrefix};
 use yesgate_core::verdict::{Channel, ConfirmType, Question, Quorum, Remember, Times};
-use yesgate_ledger::{Ledger, LedgerError};
+use yesgate_ledger::{Ledger, LedgerError, SecretKey};
 
 /// A clock that the test turns.
 #[derive(Clone, Debug)]
@@ -90,7 +90,23 @@ impl Place {
 }
 
 pub(crate) async fn open_at(path: &Path, clock: &TestClock, seed: u8) -> Result<Ledger, LedgerError> {
-    Ledger::open(path, clock.shared(), boot(seed)).await
+    Ledger::open(path, &key(7), clock.shared(), boot(seed)).await
+}
+
+/// A key of tests.
+pub(crate) fn key(byte: u8) -> SecretKey {
+    let digits = format!("{byte:02x}").repeat(32);
+    SecretKey::load(Path::new("/nowhere"), Some(&digits), &NoDice).unwrap()
+}
+
+/// Dice for what draws nothing.
+#[derive(Debug)]
+struct NoDice;
+
+impl Entropy for NoDice {
+    fn draw(&self) -> Result<[u8; 32], EntropyError> {
+        Err(EntropyError)
+    }
 }
 
 pub(crate) async fn in_memory(clock: &TestClock) -> Ledger {

@@ -98,7 +98,7 @@ async fn find(settings: &Settings, server: &str) -> anyhow::Result<Found> {
         Place::Child(_) => None,
         Place::Http(place) => {
             let (ledger, _) = settings.ledger().await?;
-            sign_in(name, place, vault(settings.home.path(), ledger)?)?
+            sign_in(name, place, vault(&settings.home, ledger)?)?
         }
     };
     match found {
@@ -188,7 +188,7 @@ async fn list(settings: &Settings, as_json: bool) -> anyhow::Result<Done> {
     for (name, config) in &settings.config.servers {
         let sign_in = match &config.place {
             Place::Child(_) => None,
-            Place::Http(place) => sign_in(name, place, vault(settings.home.path(), ledger.clone())?)?,
+            Place::Http(place) => sign_in(name, place, vault(&settings.home, ledger.clone())?)?,
         };
         let Some(sign_in) = sign_in else { continue };
         match sign_in.standing().await {

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use serde::Serialize;
+use yesgate::KeySource;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::policy::LintKind;
 use yesgate_core::render::Sanitized;
@@ -126,6 +127,7 @@ async fn ledger(settings: &Settings) -> Vec<Finding> {
         ),
         Err(error) => mend("ledger", format!("{}: {error}", path.display())),
     }];
+    findings.extend(contents(settings));
     match ledger.intents(Filter::Unknown).await {
         Ok(unknown) if unknown.is_empty() => {}
         Ok(unknown) => findings.push(mend(
@@ -148,6 +150,42 @@ async fn ledger(settings: &Settings) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+/// Under which key contents are sealed, what that protects, and how long they are kept.
+fn contents(settings: &Settings) -> Vec<Finding> {
+    let sealed = match settings.home.key() {
+        Ok((key, source)) => {
+            let (place, readers) = match source {
+                KeySource::File => (
+                    settings.home.path().join("secret.key").display().to_string(),
+                    "Whoever can read that file and the ledger reads them all, so does every program of this account",
+                ),
+                KeySource::Variable => (
+                    "YESGATE_SECRET_KEY".to_owned(),
+                    "Whoever can read that variable and the ledger reads them all, so does every program of this account",
+                ),
+            };
+            let text = format!(
+                "arguments, previews and results are encrypted under the key {} ({place}): a copy of the ledger alone \
+                 does not show them. {readers}. Names, times, digests, amounts in budgets and the words of a no are not \
+                 encrypted. Without the key the contents are lost: back it up, apart from the ledger",
+                key.name()
+            );
+            fine("contents", text)
+        }
+        Err(error) => mend("contents", format!("{error:#}")),
+    };
+    let kept = match settings.config.ledger.keep {
+        Some(keep) => {
+            fine("keep", format!("contents are purged {} hours after a question is over", keep.as_hours()))
+        }
+        None => know(
+            "keep",
+            "contents are kept until somebody says `yesgate purge`; `keep` in [ledger] sets a time",
+        ),
+    };
+    vec![sealed, kept]
 }
 
 /// Budgets that limit nothing, and those that are used up.

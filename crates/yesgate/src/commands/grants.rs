@@ -1,8 +1,8 @@
 //! `grants`: the yeses that are remembered, and what `approve --remember` wishes for.
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use yesgate::SystemEntropy;
 use yesgate_core::clock::Entropy as _;
@@ -13,6 +13,7 @@ use yesgate_core::render::Sanitized;
 
 use super::by_this_account;
 use crate::cli::{GrantsCommand, RememberArgs, RememberedScope};
+use crate::length;
 use crate::output::{self, Done, Hinted};
 use crate::settings::{Settings, now};
 
@@ -75,20 +76,8 @@ pub(super) fn wish(args: &RememberArgs) -> anyhow::Result<Option<Wish>> {
 /// The earlier of `--for` and `--until`.
 fn until(args: &RememberArgs, now: Timestamp) -> anyhow::Result<Option<Timestamp>> {
     let lasting = args.lasting.as_deref().map(|text| {
-        let wrong = || {
-            Hinted::new(
-                format!("`{}` is no length of time", text.escape_debug()),
-                Some("write 30m, 8h or 2d"),
-            )
-        };
-        let length = match text.strip_suffix('d').and_then(|days| days.parse::<i64>().ok()) {
-            Some(days) => days.checked_mul(24).map(SignedDuration::from_hours),
-            None => text.parse().ok(),
-        };
-        length
-            .filter(SignedDuration::is_positive)
-            .and_then(|length| now.checked_add(length).ok())
-            .ok_or_else(wrong)
+        let end = now.checked_add(length::parse(text)?);
+        end.map_err(|_| anyhow::anyhow!("`{}` is too long", text.escape_debug()))
     });
     let date = args.until.as_deref().map(|text| {
         let moment = text.parse::<Timestamp>().ok();

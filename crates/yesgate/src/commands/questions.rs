@@ -165,6 +165,9 @@ pub(super) fn print(intent: &Intent) {
         row("by typing", &Sanitized::quoted(text));
     }
     row("asked at", &intent.opened_at());
+    if let Some(at) = intent.purged_at() {
+        row("purged", &format_args!("at {at}: what was asked, shown and answered is gone"));
+    }
     if intent.state() == State::Pending {
         row("decide by", &intent.decide_by());
     }
@@ -186,6 +189,9 @@ pub(super) fn print(intent: &Intent) {
         output::line("");
         output::line("Preview, to which the yes is bound:");
         preview.iter().for_each(|line| output::line(format_args!("  {line}")));
+    }
+    if intent.purged_at().is_some() {
+        return;
     }
     print_preview_now(intent);
     output::line("");
@@ -247,7 +253,8 @@ pub(super) fn describe(intent: &Intent, now: Timestamp) -> Value {
         "class_source": question.classified.source.to_string(),
         "rule": question.rule,
         "reason": question.reason.as_ref().map(Sanitized::as_str),
-        "arguments": redact(&binding.arguments.to_value()),
+        "arguments": intent.purged_at().is_none().then(|| redact(&binding.arguments.to_value())),
+        "purged_at": intent.purged_at(),
         "spend": question.spend.as_ref().map(|spend| json!({
             "amount": spend.amount,
             "currency": spend.currency,

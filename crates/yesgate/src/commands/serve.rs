@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tracing::Level;
 use yesgate::SystemEntropy;
-use yesgate_core::id::ServerName;
+use yesgate_core::id::{BootId, ServerName};
 use yesgate_core::policy::{Config, ServeConfig};
 use yesgate_gateway::base::Base;
 use yesgate_gateway::board::Scope;
@@ -26,6 +26,7 @@ use yesgate_gateway::gate::{Naming, Strongest};
 use yesgate_gateway::hub::Hub;
 use yesgate_gateway::rest::{Changeable, RestFront, RestSettings};
 use yesgate_gateway::stdio::host;
+use yesgate_gateway::trace::Tracing;
 use yesgate_gateway::wrap::Host;
 use yesgate_http::edge::crew::Crew;
 use yesgate_http::edge::guard::Guard;
@@ -39,6 +40,7 @@ use super::shadow;
 use super::wrap::local_caller;
 use crate::cli::ServeArgs;
 use crate::output::{Done, Hinted};
+use crate::retention::keep_for;
 use crate::settings::Settings;
 use crate::telemetry;
 
@@ -52,6 +54,19 @@ pub(super) async fn run(settings: Settings, args: ServeArgs) -> anyhow::Result<D
     }
     let (ledger, boot) = settings.ledger().await?;
     shadow::shout(&settings.config.policy);
+    let keeping = tokio::spawn(keep_for(settings.config.ledger.keep, ledger.clone()));
+    let served = serve(settings, args, ledger, boot, tracing).await;
+    keeping.abort();
+    served
+}
+
+async fn serve(
+    settings: Settings,
+    args: ServeArgs,
+    ledger: Ledger,
+    boot: BootId,
+    tracing: Tracing,
+) -> anyhow::Result<Done> {
     if args.stdio {
         let workshop = Workshop::new(&settings, ledger, boot, Naming::BySelf, tracing)?;
         return serve_stdio(&settings, workshop, args.only.as_deref()).await;

@@ -26,6 +26,7 @@ use super::shadow;
 use crate::catalogue::Writer;
 use crate::cli::WrapArgs;
 use crate::output::Done;
+use crate::retention::keep_for;
 use crate::server_name::server_name;
 use crate::settings::Settings;
 use crate::telemetry;
@@ -58,6 +59,7 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
     if policy.shadow().covers(&server.name) {
         shadow::shout(&policy);
     }
+    let keeping = tokio::spawn(keep_for(settings.config.ledger.keep, ledger.clone()));
     let gate =
         Arc::new(Gate::new(server, policy, ledger, setting, Arc::new(SystemEntropy), Some(observer)).await?);
     let spec = ChildSpec {
@@ -68,7 +70,9 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         guard: guard::prefix(&["guard"]).context("this program cannot find itself")?,
     };
     let (input, output) = host::host().context("stdin and stdout cannot be used")?;
-    let end = wrap(gate, spec, Host { input, output }, local_caller()?).await?;
+    let end = wrap(gate, spec, Host { input, output }, local_caller()?).await;
+    keeping.abort();
+    let end = end?;
     if let Some(complaint) = end.complaint {
         eprintln!("Error: {complaint}");
     }

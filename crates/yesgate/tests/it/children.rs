@@ -305,7 +305,7 @@ fn a_server_does_not_see_the_key_of_what_is_sealed() {
     let status = Command::new(YESGATE)
         .args(["wrap", "--name", "a", "--", "sh", "-c", script])
         .env("YESGATE_HOME", home.path())
-        .env("YESGATE_SECRET_KEY", "00")
+        .env("YESGATE_SECRET_KEY", "00".repeat(32))
         .env("OF_THE_HOST", "here")
         .stdin(Stdio::piped())
         .stderr(Stdio::null())

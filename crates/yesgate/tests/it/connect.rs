@@ -131,8 +131,9 @@ fn a_key_that_others_may_read_stops_it() {
     let output = stage.yesgate(&["connect", "--list"]);
     assert_eq!(output.code(), 1);
     assert!(output.stderr.contains("can be read or changed by other accounts"), "{}", output.stderr);
-    let hex = stage.env("YESGATE_SECRET_KEY", "0a".repeat(32));
-    hex.yesgate(&["connect", "--list"]).ok();
+    let another = stage.env("YESGATE_SECRET_KEY", "0a".repeat(32)).yesgate(&["connect", "--list"]);
+    assert_eq!(another.code(), 1);
+    assert!(another.stderr.contains("is sealed under the key"), "{}", another.stderr);
 }
 
 #[test]

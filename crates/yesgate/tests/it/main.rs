@@ -7,6 +7,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod at_rest;
 mod browser;
 mod budgets;
 mod callers;

@@ -8,7 +8,7 @@ use yesgate_core::assurance::Assurance;
 use yesgate_core::clock::Entropy as _;
 use yesgate_core::id::{BootId, IntentId};
 use yesgate_core::intent::{Approver, Surface};
-use yesgate_ledger::Ledger;
+use yesgate_ledger::{Ledger, SecretKey};
 use yesgate_testkit::{Gateway, ServeStage, intent_id, refusal, structured};
 
 use crate::support::{legacy, stage, state};
@@ -27,8 +27,9 @@ fn serve() -> (ServeStage, Gateway, String) {
 /// Says yes on another surface than the command line, as somebody who is known there.
 async fn yes_elsewhere(stage: &ServeStage, intent: &str, identity: &str) -> String {
     let boot = BootId::from_entropy(SystemEntropy.draw().unwrap());
-    let ledger =
-        Ledger::open(&stage.stage().home().join("ledger.db"), Arc::new(SystemClock), boot).await.unwrap();
+    let home = stage.stage().home();
+    let key = SecretKey::load(&home, None, &SystemEntropy).unwrap();
+    let ledger = Ledger::open(&home.join("ledger.db"), &key, Arc::new(SystemClock), boot).await.unwrap();
     let by = Approver {
         name: format!("{identity} on a page"),
         identity: Some(identity.to_owned()),

@@ -1,6 +1,7 @@
 //! What is sealed opens only where it belongs.
 
-use super::super::key::SecretKey;
+use yesgate_ledger::SecretKey;
+
 use super::{Belongs, open, seal};
 use crate::sign_in::tests::Dice;
 

@@ -77,8 +77,9 @@ impl Running {
                 return;
             }
         };
-        if config.serve != self.config.serve || config.telemetry != self.config.telemetry {
-            tracing::warn!("changes in [serve] and [telemetry] count from the next start on");
+        let settled = |config: &Config| (config.serve.clone(), config.ledger, config.telemetry.clone());
+        if settled(&config) != settled(&self.config) {
+            tracing::warn!("changes in [serve], [ledger] and [telemetry] count from the next start on");
         }
         self.hub.replace(servers);
         self.rest.change(changeable(&config));

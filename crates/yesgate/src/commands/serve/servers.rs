@@ -186,7 +186,7 @@ impl Workshop {
         let credentials = match &http.auth {
             AuthSetting::None => None,
             AuthSetting::OAuth(_) => {
-                let vault = sign_ins::vault(self.home.path(), self.ledger.clone())?;
+                let vault = sign_ins::vault(&self.home, self.ledger.clone())?;
                 sign_ins::sign_in(name, http, vault)?.map(|sign_in| Arc::new(sign_in) as Arc<dyn Credentials>)
             }
         };

@@ -8,7 +8,7 @@ use yesgate_core::audit::AuditEvent;
 use yesgate_core::caller::Caller;
 use yesgate_core::clock::Clock;
 use yesgate_core::id::BootId;
-use yesgate_ledger::Ledger;
+use yesgate_ledger::{Ledger, SecretKey};
 use yesgate_testkit::{Lane, ServeStage, eventually, refusal, structured, until};
 
 use super::{TRIED, delete, plain};
@@ -33,7 +33,9 @@ fn nothing_passes_in_a_trial_that_cannot_be_written_down() {
         let path = player.home().join("ledger.db");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let ledger = Ledger::open(&path, Arc::new(Ahead), BootId::from_entropy([7; 32])).await.unwrap();
+            let key = SecretKey::load(&player.home(), None, &yesgate::SystemEntropy).unwrap();
+            let boot = BootId::from_entropy([7; 32]);
+            let ledger = Ledger::open(&path, &key, Arc::new(Ahead), boot).await.unwrap();
             let caller = Caller {
                 org: "local".parse().unwrap(),
                 principal: "ann".parse().unwrap(),

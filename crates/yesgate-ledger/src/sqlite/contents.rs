@@ -1,0 +1,142 @@
+//! Contents in clear become sealed ones, and a key is known to be the right one.
+//!
+//! INVARIANT: nothing of a ledger is read or changed with a key that it is not sealed under. What an older
+//! Yesgate left in clear is sealed in the transaction that brings the schema; the pages it stood in are
+//! written anew after it, as often as that takes.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use rusqlite::{Connection, params};
+use yesgate_core::audit::AuditEntry;
+
+use super::connection;
+use super::fault::Fault;
+use super::rows::nanoseconds;
+use super::seal::{Place, Seal};
+use crate::error::LedgerError;
+
+/// Whether a file is a ledger that is sealed already.
+pub(super) fn is_sealed(at: &Path) -> Result<bool, LedgerError> {
+    if !at.exists() {
+        return Ok(false);
+    }
+    let connection = connection::open(at)?;
+    let version: i64 =
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(Fault::from)?;
+    connection::close(connection);
+    Ok(version >= super::schema::SEALED)
+}
+
+/// Refuses a key that is not the ledger's.
+pub(super) fn try_key(connection: &Connection, seal: &Seal) -> Result<(), Fault> {
+    let (key, blob): (String, Vec<u8>) =
+        connection.query_row("SELECT key, sealed FROM lock", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    match seal.open(Place::Lock, &blob) {
+        Some(_) => Ok(()),
+        None => {
+            // What stands in the file is anybody's words.
+            let sealed_under = key.chars().filter(char::is_ascii_hexdigit).take(12).collect();
+            Err(LedgerError::WrongKey { sealed_under, at_hand: seal.name().to_owned() }.into())
+        }
+    }
+}
+
+/// Seals all that is in clear, and drops the columns that it stood in.
+pub(super) fn seal_all(connection: &Connection, seal: &Seal, cleaning: Cleaning) -> Result<(), Fault> {
+    let lock = seal.seal(Place::Lock, LOCK)?;
+    connection.execute(
+        "INSERT INTO lock (only, key, sealed, is_clean) VALUES (1, ?1, ?2, ?3)",
+        params![seal.name(), lock, cleaning == Cleaning::NotNeeded],
+    )?;
+    seal_table(connection, "intent", |id, text| seal.seal(Place::Intent(id), text))?;
+    seal_table(connection, "remembered", |id, text| seal.seal(Place::Remembered(id), text))?;
+    let mut touch = connection.prepare("UPDATE intent SET touched_at = ?2 WHERE id = ?1")?;
+    for (id, at) in last_touched(connection)? {
+        touch.execute(params![id, at])?;
+    }
+    connection.execute_batch(
+        "ALTER TABLE intent DROP COLUMN body;
+         ALTER TABLE remembered DROP COLUMN body;",
+    )?;
+    Ok(())
+}
+
+/// Whether pages of the file may hold contents in clear.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Cleaning {
+    /// An older Yesgate has written it.
+    Needed,
+    /// It is new.
+    NotNeeded,
+}
+
+/// Writes the whole file anew if contents in clear may still stand in pages that nobody uses. Where that fails it is
+/// tried again when the ledger is opened next.
+pub(super) fn clean(connection: &Connection) {
+    match try_clean(connection).map_err(LedgerError::from) {
+        Ok(()) => {}
+        Err(error) => tracing::warn!(
+            %error,
+            "what an older Yesgate stored in clear is sealed, but its traces could not be wiped from the file yet: {error}"
+        ),
+    }
+}
+
+fn try_clean(connection: &Connection) -> Result<(), Fault> {
+    let is_clean: bool = connection.query_row("SELECT is_clean FROM lock", [], |row| row.get(0))?;
+    if is_clean {
+        return Ok(());
+    }
+    connection.execute_batch("VACUUM")?;
+    empty_log(connection)?;
+    connection.execute("UPDATE lock SET is_clean = 1", [])?;
+    Ok(())
+}
+
+/// Carries the write-ahead log over into the file and empties it: what was overwritten stands nowhere any more.
+pub(super) fn empty_log(connection: &Connection) -> Result<(), Fault> {
+    let busy: bool = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    if busy { Err(LedgerError::Busy.into()) } else { Ok(()) }
+}
+
+fn seal_table(
+    connection: &Connection,
+    table: &str,
+    seal: impl Fn(&str, &[u8]) -> Result<Vec<u8>, LedgerError>,
+) -> Result<(), Fault> {
+    let mut select = connection.prepare(&format!(
+        "SELECT number, id, body FROM {table} WHERE number > ?1 ORDER BY number LIMIT 1"
+    ))?;
+    let mut update =
+        connection.prepare(&format!("UPDATE {table} SET sealed = ?2, body = '' WHERE number = ?1"))?;
+    let mut last = i64::MIN;
+    loop {
+        let mut rows = select.query([last])?;
+        let Some(row) = rows.next()? else { return Ok(()) };
+        let id: String = row.get(1)?;
+        // Whatever it is: what was damaged before stays damaged, and is found to be.
+        let text = row.get_ref(2)?.as_bytes().map_err(rusqlite::Error::from)?;
+        let sealed = seal(&id, text)?;
+        last = row.get(0)?;
+        drop(rows);
+        update.execute(params![last, sealed])?;
+    }
+}
+
+/// When something last happened to each question, by the audit trail.
+fn last_touched(connection: &Connection) -> Result<HashMap<String, i64>, Fault> {
+    let mut statement = connection
+        .prepare("SELECT intent, body, max(sequence) FROM audit WHERE intent IS NOT NULL GROUP BY intent")?;
+    let mut rows = statement.query([])?;
+    let mut touched = HashMap::new();
+    while let Some(row) = rows.next()? {
+        let entry = row.get(1).ok().and_then(|body: String| serde_json::from_str::<AuditEntry>(&body).ok());
+        // Of which nobody knows how old it is, that is kept.
+        let at = entry.map_or(i64::MAX, |entry| nanoseconds(entry.at));
+        touched.insert(row.get(0)?, at);
+    }
+    Ok(touched)
+}
+
+const LOCK: &[u8] = b"this is the key";

@@ -1,0 +1,102 @@
+//! Somebody who has the key and may write the file: what the seal does not stop, the audit trail has to find.
+
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use rusqlite::{Connection, params};
+
+use crate::support::{Place, key};
+
+impl Place {
+    /// Opens every body of a table, changes it, and seals it again.
+    pub(crate) fn forge(&self, table: &str, change: impl Fn(&str) -> String) {
+        let connection = Connection::open(&self.path).unwrap();
+        for (id, body) in bodies(&connection, table) {
+            let sealed = seal(table, &id, change(&body).as_bytes());
+            connection
+                .execute(&format!("UPDATE {table} SET sealed = ?2 WHERE id = ?1"), params![id, sealed])
+                .unwrap();
+        }
+    }
+
+    /// Makes the file what it was before contents were sealed.
+    pub(crate) fn make_as_before_seals(&self) {
+        let connection = Connection::open(&self.path).unwrap();
+        for table in ["intent", "remembered"] {
+            connection
+                .execute_batch(&format!("ALTER TABLE {table} ADD COLUMN body TEXT NOT NULL DEFAULT ''"))
+                .unwrap();
+            for (id, body) in bodies(&connection, table) {
+                connection
+                    .execute(&format!("UPDATE {table} SET body = ?2 WHERE id = ?1"), params![id, body])
+                    .unwrap();
+            }
+        }
+        connection
+            .execute_batch(&format!(
+                "DROP INDEX intent_to_purge;
+                 DROP TABLE lock;
+                 ALTER TABLE intent DROP COLUMN sealed;
+                 ALTER TABLE intent DROP COLUMN touched_at;
+                 ALTER TABLE intent DROP COLUMN purged_at;
+                 ALTER TABLE intent DROP COLUMN is_awaited;
+                 ALTER TABLE remembered DROP COLUMN sealed;
+                 PRAGMA user_version = {};",
+                SEALED - 1
+            ))
+            .unwrap();
+    }
+
+    /// All bytes of the ledger's files.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let folder = std::fs::read_dir(self.path.parent().unwrap()).unwrap();
+        let files = folder.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
+        files.flat_map(|path| std::fs::read(path).unwrap()).collect()
+    }
+}
+
+/// Whether some bytes stand in others.
+pub(crate) fn holds(bytes: &[u8], some: &[u8]) -> bool {
+    bytes.windows(some.len()).any(|window| window == some)
+}
+
+fn bodies(connection: &Connection, table: &str) -> Vec<(String, String)> {
+    let mut statement = connection.prepare(&format!("SELECT id, sealed FROM {table}")).unwrap();
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    rows.map(|row: rusqlite::Result<(String, Vec<u8>)>| {
+        let (id, sealed) = row.unwrap();
+        let body = open(table, &id, &sealed);
+        (id, body)
+    })
+    .collect()
+}
+
+fn cipher() -> LessSafeKey {
+    let bytes = key(7).derive("yesgate/ledger/contents/1");
+    LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &bytes).unwrap())
+}
+
+fn label(table: &str, id: &str) -> Aad<Vec<u8>> {
+    let part = |part: &str| [&(part.len() as u64).to_be_bytes(), part.as_bytes()].concat();
+    Aad::from([MAGIC.to_vec(), part(table), part(id)].concat())
+}
+
+fn open(table: &str, id: &str, sealed: &[u8]) -> String {
+    let (nonce, text) = sealed.strip_prefix(MAGIC).unwrap().split_first_chunk::<NONCE_LEN>().unwrap();
+    let mut text = text.to_vec();
+    let nonce = Nonce::assume_unique_for_key(*nonce);
+    let plain = cipher().open_in_place(nonce, label(table, id), &mut text).unwrap();
+    String::from_utf8(plain.to_vec()).unwrap()
+}
+
+fn seal(table: &str, id: &str, text: &[u8]) -> Vec<u8> {
+    let nonce = [5; NONCE_LEN];
+    let mut text = text.to_vec();
+    cipher()
+        .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), label(table, id), &mut text)
+        .unwrap();
+    [MAGIC.as_slice(), &nonce, &text].concat()
+}
+
+const MAGIC: &[u8; 4] = b"ygl1";
+
+/// The schema from which on contents are sealed.
+pub(crate) const SEALED: i64 = 8;
