@@ -7,6 +7,7 @@
 //!   on the same file, or a turned clock.
 //! - An error means that nothing was changed as far as the caller may rely on it: what the closure
 //!   returned is dropped, so nothing runs.
+//! - What questions are about is stored sealed; what is needed to search and to verify stands beside it.
 //! - A bearer key is here as its hash only, a kept secret as somebody else sealed it.
 //! - Nothing of the store that is used can be seen from outside; another one can join.
 

@@ -159,7 +159,7 @@ impl Sqlite {
     }
 
     pub(crate) async fn list(&self, listing: Listing) -> Result<Vec<Listed>, LedgerError> {
-        self.read(move |connection| listing::list(connection, &listing)).await
+        self.read_sealed(move |connection, seal| listing::list(connection, seal, &listing)).await
     }
 
     pub(crate) async fn count(&self, org: OrgId, stage: Stage, most: u32) -> Result<u32, LedgerError> {

@@ -161,11 +161,7 @@ impl<'a> Entry<'a> {
 
     /// A length of time such as `60s`; zero is no length and never means "without end".
     pub(super) fn duration(&self) -> Result<SignedDuration, ConfigError> {
-        self.more_than_zero(self.duration_or_none()?)
-    }
-
-    fn more_than_zero(&self, length: SignedDuration) -> Result<SignedDuration, ConfigError> {
-        match length {
+        match self.duration_or_none()? {
             SignedDuration::ZERO => Err(self
                 .error(format!("`{}` must be longer than zero", self.name))
                 .with_hint("there is no \"without end\"; write how long")),
@@ -180,7 +176,12 @@ impl<'a> Entry<'a> {
 
     /// A length of time such as `90d`, which may be years.
     pub(super) fn days_or_years(&self) -> Result<SignedDuration, ConfigError> {
-        self.more_than_zero(self.duration_up_to(LONGEST_KEPT, "ten years")?)
+        match self.duration_up_to(LONGEST_KEPT, "ten years")? {
+            SignedDuration::ZERO => Err(self
+                .error(format!("`{}` must be longer than zero", self.name))
+                .with_hint("leave it out to keep everything")),
+            length => Ok(length),
+        }
     }
 
     fn duration_up_to(&self, longest: SignedDuration, words: &str) -> Result<SignedDuration, ConfigError> {

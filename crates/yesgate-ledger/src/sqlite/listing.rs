@@ -5,9 +5,10 @@ use yesgate_core::id::OrgId;
 
 use super::fault::Fault;
 use super::rows;
+use super::seal::Seal;
 use crate::listing::{Listed, Listing, Stage};
 
-pub(super) fn list(connection: &Connection, listing: &Listing) -> Result<Vec<Listed>, Fault> {
+pub(super) fn list(connection: &Connection, seal: &Seal, listing: &Listing) -> Result<Vec<Listed>, Fault> {
     let Listing { org, stage, after, most } = listing;
     let condition = match stage {
         Stage::Waiting => "org = ?1 AND state = 'pending' AND number > ?2 ORDER BY number LIMIT ?3",
@@ -27,7 +28,7 @@ pub(super) fn list(connection: &Connection, listing: &Listing) -> Result<Vec<Lis
         Stage::Over => i64::MAX,
     };
     let after = after.map_or(beginning, rows::stored);
-    rows::numbered(connection, condition, params![org.as_str(), after, most])
+    rows::numbered(connection, seal, condition, params![org.as_str(), after, most])
 }
 
 pub(super) fn count(connection: &Connection, org: &OrgId, stage: Stage, most: u32) -> Result<u32, Fault> {

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use jiff::SignedDuration;
+
 use super::super::Config;
 use super::policy;
 
@@ -16,6 +18,28 @@ fn error(text: &str) -> String {
 
 pub(super) fn table(texts: &[&str]) -> String {
     texts.iter().map(|text| format!("{}\n", error(text))).collect()
+}
+
+/// Contents are kept for days or years, never for no time at all, and for ever where nothing is said.
+#[test]
+fn contents_are_kept_as_long_as_it_says() {
+    let keep = |text: &str| Config::parse(text).unwrap().ledger.keep;
+    assert_eq!(keep(""), None);
+    assert_eq!(keep("[ledger]\n"), None);
+    assert_eq!(keep("[ledger]\nkeep = \"90d\""), Some(SignedDuration::from_hours(90 * 24)));
+    insta::assert_snapshot!(table(&[
+        "[ledger]\nkeep = \"0s\"",
+        "[ledger]\nkeep = \"4000d\"",
+        "[ledger]\nkeep = 90",
+        "[ledger]\nkepe = \"90d\"",
+    ]), @r#"
+    yesgate.toml:2:8: `keep` must be longer than zero
+        hint: leave it out to keep everything
+    yesgate.toml:2:8: `4000d` is longer than ten years
+    yesgate.toml:2:8: `keep` must be a time such as "60s", not an integer
+    yesgate.toml:2:1: unknown key `kepe`
+        hint: did you mean `keep`?
+    "#);
 }
 
 /// X8: strict keys; an unknown one is an error that names the nearest.
@@ -38,7 +62,7 @@ fn an_unknown_key_is_an_error_that_names_the_nearest() {
     yesgate.toml:3:3: unknown key `chanel`
         hint: did you mean `channel`?
     yesgate.toml:1:1: unknown key `zzz`
-        hint: one of `profile`, `shadow`, `mode`, `channel`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `own_tools`, `clients`, `grants`, `asking`, `times`, `serve`, `telemetry`, `servers`, `routes`, `budgets` or `rules`
+        hint: one of `profile`, `shadow`, `mode`, `channel`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `own_tools`, `clients`, `grants`, `asking`, `times`, `serve`, `ledger`, `telemetry`, `servers`, `routes`, `budgets` or `rules`
     yesgate.toml:2:1: unknown key `tokens`
         hint: did you mean `token`?
     yesgate.toml:3:1: unknown key `trust`
