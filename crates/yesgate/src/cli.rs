@@ -38,6 +38,10 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// List the questions that wait for an answer
     Pending,
+    /// Watch the open questions as a live list, and answer them with single keys
+    ///
+    /// Where stdout is no terminal, and with --json, it prints one line for each change instead.
+    Watch,
     /// Show one question, whole
     Show(IdArgs),
     /// Say yes to one question

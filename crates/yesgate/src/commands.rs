@@ -20,6 +20,7 @@ mod review;
 mod serve;
 mod shadow;
 mod tools;
+mod watch;
 mod wrap;
 
 use std::process::ExitCode;
@@ -59,6 +60,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
         Command::Wrap(args) => wrap::run(&load()?, args).await,
         Command::Serve(args) => serve::run(load()?, args).await,
         Command::Pending => questions::pending(&load()?, cli.json).await,
+        Command::Watch => watch::run(&load()?, cli.json).await,
         Command::Show(args) => questions::show(&load()?, &args.id, cli.json).await,
         Command::Approve(args) => approve::approve(&load()?, &args, cli.json).await,
         Command::Deny(args) => approve::deny(&load()?, &args, cli.json).await,

@@ -22,7 +22,7 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
 
 /// JSON in which nothing can steer a terminal or hide on it. Outside of its strings JSON is plain
 /// ASCII, so whatever is escaped here stands in a string and means the same to programs.
-fn on_screen(json: &str) -> String {
+pub(crate) fn on_screen(json: &str) -> String {
     let mut units = [0; 2];
     json.chars().fold(String::with_capacity(json.len()), |mut plain, c| {
         if c == '\n' || c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric() {

@@ -200,7 +200,7 @@ fn confirmed(intent: &Intent) -> anyhow::Result<Option<Option<String>>> {
 
 /// Who answers here. Whoever can write this ledger could also pretend to be another account, so it is
 /// never more than `local`.
-fn approver() -> Approver {
+pub(super) fn approver() -> Approver {
     let uid = rustix::process::getuid().as_raw();
     Approver {
         name: format!("account {uid} at the command line"),

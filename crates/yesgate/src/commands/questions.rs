@@ -57,7 +57,7 @@ fn list(intents: &[&Intent]) {
                 intent.id().to_string(),
                 intent.state().to_string(),
                 age(now().duration_since(intent.opened_at()).as_secs()),
-                left(intent),
+                left(intent, now()),
                 intent.digest().match_code(),
                 Sanitized::line(binding.caller.client.as_str()).to_string(),
                 intent.question().summary.to_string(),
@@ -67,9 +67,10 @@ fn list(intents: &[&Intent]) {
     output::table(&["ID", "STATE", "AGE", "LEFT", "CODE", "CLIENT", "SUMMARY"], &rows);
 }
 
-fn left(intent: &Intent) -> String {
+/// How much time is left to decide.
+pub(super) fn left(intent: &Intent, now: Timestamp) -> String {
     if intent.state() == State::Pending {
-        age(intent.decide_by().duration_since(now()).as_secs())
+        age(intent.decide_by().duration_since(now).as_secs())
     } else {
         "–".into()
     }
@@ -122,17 +123,26 @@ pub(super) async fn find(ledger: &Ledger, id: &str) -> anyhow::Result<Found> {
 
 /// Shows a question whole: everything that will run, and everything that was said about it.
 pub(super) fn print(intent: &Intent) {
+    lines(intent).iter().for_each(output::line);
+}
+
+/// The lines of a question, whole.
+pub(super) fn lines(intent: &Intent) -> Vec<String> {
+    let mut lines = Vec::new();
     let question = intent.question();
     let binding = &question.binding;
-    output::line(format_args!("{}", question.summary));
-    output::line("");
-    let row = |name: &str, value: &dyn std::fmt::Display| output::line(format_args!("  {name:<10} {value}"));
-    row("question", intent.id());
-    row("state", &intent.state());
-    row("code", &intent.digest().match_code());
-    row("server", &binding.server);
-    row("tool", &format_args!("{} (definition {})", binding.tool, binding.definition.0.short()));
+    lines.push(question.summary.to_string());
+    lines.push(String::new());
+    let row = |lines: &mut Vec<String>, name: &str, value: &dyn std::fmt::Display| {
+        lines.push(format!("  {name:<10} {value}"));
+    };
+    row(&mut lines, "question", intent.id());
+    row(&mut lines, "state", &intent.state());
+    row(&mut lines, "code", &intent.digest().match_code());
+    row(&mut lines, "server", &binding.server);
+    row(&mut lines, "tool", &format_args!("{} (definition {})", binding.tool, binding.definition.0.short()));
     row(
+        &mut lines,
         "class",
         &format_args!(
             "{} ({})",
@@ -141,77 +151,85 @@ pub(super) fn print(intent: &Intent) {
         ),
     );
     row(
+        &mut lines,
         "asked by",
         &format_args!("{} for {}", Sanitized::line(binding.caller.client.as_str()), binding.caller.principal),
     );
     if let Some(rule) = &question.rule {
-        row("rule", &Sanitized::line(rule));
+        row(&mut lines, "rule", &Sanitized::line(rule));
     }
     if let Some(reason) = &question.reason {
-        row("because", reason);
+        row(&mut lines, "because", reason);
     }
     if let Some(spend) = &question.spend {
-        row("costs", &costs(spend));
+        row(&mut lines, "costs", &costs(spend));
         for charge in &spend.charges {
-            row("budget", &format_args!("{}, {} at most", charge.window.account.budget, charge.most));
+            row(
+                &mut lines,
+                "budget",
+                &format_args!("{}, {} at most", charge.window.account.budget, charge.most),
+            );
         }
     }
-    row("needs", &format_args!("a yes at level `{}` or better", question.least));
+    row(&mut lines, "needs", &format_args!("a yes at level `{}` or better", question.least));
     if question.quorum > Quorum::ONE {
         let (have, need) = (intent.yeses().len(), question.quorum.people());
-        row("quorum", &format_args!("{have} of {need} different people have said yes"));
+        row(&mut lines, "quorum", &format_args!("{have} of {need} different people have said yes"));
     }
     if let Some(text) = intent.text_to_type() {
-        row("by typing", &Sanitized::quoted(text));
+        row(&mut lines, "by typing", &Sanitized::quoted(text));
     }
-    row("asked at", &intent.opened_at());
+    row(&mut lines, "asked at", &intent.opened_at());
     if let Some(at) = intent.purged_at() {
-        row("purged", &format_args!("at {at}: what was asked, shown and answered is gone"));
+        row(&mut lines, "purged", &format_args!("at {at}: what was asked, shown and answered is gone"));
     }
     if intent.state() == State::Pending {
-        row("decide by", &intent.decide_by());
+        row(&mut lines, "decide by", &intent.decide_by());
     }
     if let Some(decision) = intent.decision() {
         row(
+            &mut lines,
             "decided",
             &format_args!("by {} at level `{}`", Sanitized::line(&decision.by), decision.assurance),
         );
         match (&decision.reason, decision.surface) {
             // X2: what only the agent says a human said stands apart from what we know.
             (Some(claimed), Surface::Agent) => {
-                fence(CLAIM, claimed).iter().for_each(|line| output::line(format_args!("  {line}")));
+                fence(CLAIM, claimed).iter().for_each(|line| lines.push(format!("  {line}")));
             }
-            (Some(reason), Surface::Human | Surface::Rule) => row("reason", &Sanitized::line(reason)),
+            (Some(reason), Surface::Human | Surface::Rule) => {
+                row(&mut lines, "reason", &Sanitized::line(reason))
+            }
             (None, _) => {}
         }
     }
     if let Some(preview) = &question.preview {
-        output::line("");
-        output::line("Preview, to which the yes is bound:");
-        preview.iter().for_each(|line| output::line(format_args!("  {line}")));
+        lines.push(String::new());
+        lines.push("Preview, to which the yes is bound:".to_owned());
+        preview.iter().for_each(|line| lines.push(format!("  {line}")));
     }
     if intent.purged_at().is_some() {
-        return;
+        return lines;
     }
-    print_preview_now(intent);
-    output::line("");
-    output::line(format_args!(
-        "Arguments ({} bytes), exactly as they will run:",
-        binding.arguments.as_str().len()
-    ));
+    lines.extend(preview_now(intent));
+    lines.push(String::new());
+    lines.push(format!("Arguments ({} bytes), exactly as they will run:", binding.arguments.as_str().len()));
     match render_value(&binding.arguments.to_value()) {
-        Ok(lines) => lines.iter().for_each(|line| output::line(format_args!("  {line}"))),
-        Err(error) => output::line(format_args!("  {error}")),
+        Ok(shown) => shown.iter().for_each(|line| lines.push(format!("  {line}"))),
+        Err(error) => lines.push(format!("  {error}")),
     }
+    lines
 }
 
 /// Shows what the preview says by now, where it changed and so nothing ran (M4).
 pub(super) fn print_preview_now(intent: &Intent) {
-    if let Some(preview) = intent.preview_now() {
-        output::line("");
-        output::line("The preview says something else now, so nothing ran:");
-        preview.iter().for_each(|line| output::line(format_args!("  {line}")));
-    }
+    preview_now(intent).iter().for_each(output::line);
+}
+
+fn preview_now(intent: &Intent) -> Vec<String> {
+    let Some(preview) = intent.preview_now() else { return Vec::new() };
+    let head = [String::new(), "The preview says something else now, so nothing ran:".to_owned()];
+    head.into_iter().chain(preview.iter().map(|line| format!("  {line}"))).collect()
 }
 
 /// What a call costs, on one line.

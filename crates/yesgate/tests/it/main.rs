@@ -56,4 +56,5 @@ mod shadow;
 mod stops;
 mod support;
 mod terminal;
+mod watch;
 mod wire;
