@@ -116,7 +116,7 @@ fn refused(error: ConsentError) -> Result<CallToolResult, ErrorData> {
         ConsentError::Name(_) | ConsentError::Params(_) => {
             Err(ErrorData::invalid_params("this cannot be asked about", None))
         }
-        ConsentError::Ledger(_) | ConsentError::Entropy(_) => {
+        ConsentError::Ledger(_) | ConsentError::Key(_) | ConsentError::Entropy(_) => {
             Err(ErrorData::internal_error("nobody can be asked now", None))
         }
     }
