@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::secret::{LinkSecret, SecretHash, SessionSecret};
 use crate::digest::{Digest, Hasher};
-use crate::id::{GroupName, OrgId, PersonId, PrincipalId, SessionId};
+use crate::id::{CredentialId, GroupName, OrgId, PersonId, PrincipalId, SessionId};
 
 /// Somebody who may look, decide, or rule.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
@@ -304,6 +304,24 @@ pub enum PersonEvent {
         session: SessionId,
         /// How.
         way: SignInWay,
+    },
+    /// A key was enrolled for somebody.
+    KeyEnrolled {
+        /// For whom.
+        person: PersonId,
+        /// Which.
+        credential: CredentialId,
+        /// By whom.
+        by: String,
+    },
+    /// A key of somebody's counts no more.
+    KeyRevoked {
+        /// Whose.
+        person: PersonId,
+        /// Which.
+        credential: CredentialId,
+        /// By whom.
+        by: String,
     },
     /// A session was ended.
     SignedOut {

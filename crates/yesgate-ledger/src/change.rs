@@ -10,7 +10,7 @@ use yesgate_core::budget::{Sums, Window};
 use yesgate_core::caller::Caller;
 use yesgate_core::digest::ServerIdentity;
 use yesgate_core::grant::{Grant, GrantRecord};
-use yesgate_core::id::{BootId, IntentId, PersonId, ServerName, SessionId};
+use yesgate_core::id::{BootId, CredentialId, IntentId, PersonId, ServerName, SessionId};
 use yesgate_core::intent::{Intent, SlotKey};
 use yesgate_core::key::{BearerKeyHash, KeyRecord};
 use yesgate_core::pace::{Pace, Recent};
@@ -18,6 +18,7 @@ use yesgate_core::person::{Link, Person, SecretHash, Session};
 use yesgate_core::policy::Pins;
 use yesgate_core::token::ConfirmTokenHash;
 
+use crate::credentials::KeptCredential;
 use crate::error::LedgerError;
 
 /// What a change is about.
@@ -72,6 +73,8 @@ pub(crate) struct Found {
     pub(crate) people: Vec<Person>,
     /// Their sessions that nobody ended.
     pub(crate) sessions: Vec<Session>,
+    /// Their keys that count.
+    pub(crate) credentials: Vec<KeptCredential>,
     /// A sign-in link, and whose it is.
     pub(crate) link: Option<(Link, Person)>,
 }
@@ -130,6 +133,10 @@ pub(crate) enum PeopleWrite {
     Seen(SessionId),
     /// A session ends.
     EndSession(SessionId),
+    /// A key, new or as it is after a use.
+    Credential(KeptCredential),
+    /// A key counts no more.
+    RevokeCredential(CredentialId),
 }
 
 /// A change that a store carries out.

@@ -14,6 +14,7 @@
 mod boots;
 mod change;
 mod changes;
+mod credentials;
 mod error;
 mod filter;
 mod grants;
@@ -33,6 +34,7 @@ mod sqlite;
 mod told;
 
 pub use self::changes::Changes;
+pub use self::credentials::KeptCredential;
 pub use self::error::LedgerError;
 pub use self::filter::Filter;
 pub use self::ledger::{Ledger, Swept};

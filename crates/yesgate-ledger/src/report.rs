@@ -4,7 +4,7 @@ use std::fmt;
 
 use yesgate_core::audit::AuditEntry;
 use yesgate_core::digest::Digest;
-use yesgate_core::id::{GrantId, IntentId, KeyId, PersonId, ServerName, ToolName};
+use yesgate_core::id::{CredentialId, GrantId, IntentId, KeyId, PersonId, ServerName, ToolName};
 
 use crate::error::LedgerError;
 
@@ -138,6 +138,11 @@ pub enum Fault {
         /// The person.
         id: PersonId,
     },
+    /// A key of somebody's was enrolled or revoked behind our back.
+    CredentialDiffers {
+        /// The key.
+        id: CredentialId,
+    },
     /// What humans set for callers is not what was written down.
     RegimeDiffers,
     /// Contents are gone that nobody purged, or there that were purged.
@@ -186,6 +191,9 @@ impl fmt::Display for Fault {
             }
             Self::GrantDiffers { id } => {
                 write!(f, "the remembered yes `{id}` is not the one in the audit trail")
+            }
+            Self::CredentialDiffers { id } => {
+                write!(f, "the key `{id}` of a person is not one that the audit trail has")
             }
             Self::PersonDiffers { id } => write!(f, "the person `{id}` is not the one in the audit trail"),
             Self::KeyDiffers { id } => write!(f, "the key `{id}` is not the one in the audit trail"),

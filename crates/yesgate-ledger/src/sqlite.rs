@@ -49,6 +49,7 @@ use self::writer::{Job, Writer};
 use crate::boots::{Alive, Boots};
 use crate::change::Change;
 use crate::changes::{Bell, Changes};
+use crate::credentials::KeptCredential;
 use crate::error::LedgerError;
 use crate::filter::Filter;
 use crate::listing::{Listed, Listing, Stage};
@@ -242,6 +243,10 @@ impl Sqlite {
 
     pub(crate) async fn session(&self, secret: SecretHash) -> Result<Option<(Session, Person)>, LedgerError> {
         self.read(move |connection| people::session(connection, &secret)).await
+    }
+
+    pub(crate) async fn credentials(&self) -> Result<Vec<KeptCredential>, LedgerError> {
+        self.read(people::credentials).await
     }
 
     pub(crate) async fn sessions(&self) -> Result<Vec<Session>, LedgerError> {

@@ -80,6 +80,7 @@ async function lookAgain() {
     if (here && there && here.dataset.live !== there.dataset.live) {
       here.replaceWith(there);
       holdBack(there);
+      passkeys(there);
     }
   } catch {
     // The gateway is away; the stream comes back when it does.
@@ -89,7 +90,81 @@ async function lookAgain() {
   }
 }
 
+// Passkeys: what the gateway wants signed comes as JSON, and goes back as JSON.
+const bytes = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
+const base64 = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer)))
+  .replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+
+function options(json) {
+  const key = json.publicKey;
+  key.challenge = bytes(key.challenge);
+  if (key.user) key.user.id = bytes(key.user.id);
+  for (const known of [...(key.allowCredentials || []), ...(key.excludeCredentials || [])]) known.id = bytes(known.id);
+  return { publicKey: key };
+}
+
+function spelled(credential) {
+  const response = {};
+  for (const part of ["clientDataJSON", "attestationObject", "authenticatorData", "signature", "userHandle"]) {
+    if (credential.response[part]) response[part] = base64(credential.response[part]);
+  }
+  const extensions = credential.getClientExtensionResults();
+  return JSON.stringify({ id: credential.id, rawId: base64(credential.rawId), type: credential.type, response, extensions });
+}
+
+const create = async (json) => spelled(await navigator.credentials.create(options(json)));
+const sign = async (json) => spelled(await navigator.credentials.get(options(json)));
+
+async function send(path, fields) {
+  const answer = await fetch(path, { method: "POST", credentials: "same-origin", body: new URLSearchParams(fields) });
+  const told = await answer.json().catch(() => ({ error: "That did not work. Reload the page, and try again." }));
+  if (!answer.ok) throw new Error(told.error);
+  return told;
+}
+
+// Does something with a passkey when a form is sent, and says what went wrong.
+function onSend(root, selector, work) {
+  for (const form of root.querySelectorAll(selector)) {
+    form.hidden = false;
+    form.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const problem = form.querySelector("[data-problem]");
+      problem.hidden = true;
+      try {
+        await work(form);
+      } catch (error) {
+        problem.textContent = error.name === "NotAllowedError" ? "The passkey was not used. Nothing was changed." : error.message;
+        problem.hidden = false;
+      }
+    });
+  }
+}
+
+function passkeys(root) {
+  onSend(root, "form[data-passkey-sign-in]", async (form) => {
+    const begun = await send("/sign-in/passkey/begin", {});
+    const response = await sign(begun.get);
+    const to = form.elements.to ? form.elements.to.value : "";
+    location.assign((await send("/sign-in/passkey", { ceremony: begun.ceremony, response, to })).to);
+  });
+  onSend(root, "form[data-enrol]", async (form) => {
+    const { token, label } = form.elements;
+    const begun = await send("/keys/begin", { token: token.value, label: label.value });
+    const confirm = begun.confirm ? await sign(begun.confirm) : "";
+    const response = await create(begun.create);
+    location.assign((await send("/keys", { ceremony: begun.ceremony, confirm, response })).to);
+  });
+  onSend(root, "form[data-sign]", async (form) => {
+    form.elements.assertion.value = await sign(JSON.parse(form.dataset.sign));
+    const answer = document.createElement("input");
+    Object.assign(answer, { type: "hidden", name: "answer", value: "approve" });
+    form.append(answer);
+    form.submit();
+  });
+}
+
 takeLink();
+passkeys(document);
 addEventListener("hashchange", takeLink);
 holdBack(document);
 focusNo();

@@ -46,6 +46,11 @@ pub(crate) fn asset(kind: &'static str, content: &'static str) -> Answer {
     answer
 }
 
+/// Something for a script of ours.
+pub(crate) fn json(status: StatusCode, value: &serde_json::Value) -> Answer {
+    with_headers(status, "application/json", value.to_string().into())
+}
+
 /// Says in a few words what is wrong.
 pub(crate) fn trouble(status: StatusCode, title: &'static str, words: &str) -> Answer {
     page(status, &Trouble { title, words, assets: assets::NAMES.clone() })
@@ -94,7 +99,7 @@ const GUARDS: [(HeaderName, &str); 8] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     (
         HeaderName::from_static("permissions-policy"),
-        "publickey-credentials-get=(self), camera=(), microphone=()",
+        "publickey-credentials-get=(self), publickey-credentials-create=(self), camera=(), microphone=()",
     ),
 ];
 

@@ -2,12 +2,14 @@
 //!
 //! INVARIANT: a yes is to what was on the page: the form carries its digest, and the ledger compares it.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
+use yesgate_core::assurance::Assurance;
 use yesgate_core::digest::{CallDigest, Digest};
 use yesgate_core::grant::{Limits, Wish, WishedScope};
 use yesgate_core::id::GrantId;
-use yesgate_core::intent::{Approver, Intent};
+use yesgate_core::intent::{Answer as Answered, Approver, Intent};
 use yesgate_core::policy::Pattern;
+use yesgate_core::proof::{Evidence, EvidenceText, Nonce, NotProven, Proven, Statement};
 use yesgate_core::refusal::Refusal;
 
 use crate::answer::{self, Answer};
@@ -49,7 +51,22 @@ impl Site {
             Said::No | Said::Suspicious | Said::Words => Pace::Any,
         };
         self.take(visit, visitor, pace)?;
-        let by = self.approver(visitor, visit.form.one("typed").map(str::to_owned));
+        let typed = visit.form.one("typed").map(str::to_owned);
+        let by = match (said, self.signature(visit, visitor, &intent)) {
+            (Said::Yes, Some(Ok(proven))) => Approver {
+                assurance: Assurance::Verified,
+                proof: Some(proven),
+                ..self.approver(visitor, typed)
+            },
+            (Said::Yes, Some(Err(_))) => {
+                let words =
+                    "The passkey did not sign this call, or not in time. Nothing was decided.".to_owned();
+                return self.question(visit, visitor, Some(words)).await;
+            }
+            (Said::Yes, None) | (Said::No | Said::Suspicious | Said::Words, _) => {
+                self.approver(visitor, typed)
+            }
+        };
         let reason = visit.form.words("reason");
         let decided = match said {
             Said::Yes => self.say_yes(visit, &intent, by).await?,
@@ -75,6 +92,29 @@ impl Site {
             Ok(()) => Ok(answer::see(&format!("/approve/{}", intent.id()))),
             Err(refusal) => self.not_decided(visit, visitor, &intent, &refusal).await,
         }
+    }
+
+    /// What the visitor's passkey signed, where the form carries that.
+    fn signature(
+        &self,
+        visit: &Visit,
+        visitor: &Visitor,
+        intent: &Intent,
+    ) -> Option<Result<Proven, NotProven>> {
+        let assertion = visit.form.one("assertion").filter(|assertion| !assertion.is_empty())?;
+        let proven = || {
+            let nonce = visit.form.one("nonce")?;
+            let nonce: Nonce = serde_json::from_value(nonce.into()).ok()?;
+            let until: Timestamp = visit.form.one("until")?.parse().ok()?;
+            let now_asked = intent.statement(Answered::Approve);
+            // What was signed may end before what could be signed now, never after it.
+            let statement = Statement { until, ..now_asked.clone() };
+            let assertion = EvidenceText::try_from(assertion.to_owned()).ok()?;
+            let evidence = Evidence::Passkey { nonce, assertion };
+            let keys = self.keys().filter(|_| until <= now_asked.until)?;
+            keys.registry.prove(&visitor.person.id, &statement, &evidence).ok()
+        };
+        Some(proven().ok_or(NotProven))
     }
 
     async fn say_yes(

@@ -15,7 +15,9 @@ mod form;
 mod grants;
 mod history;
 mod inbox;
+mod keys;
 mod live;
+mod passkeys;
 mod people;
 mod question;
 mod sessions;
@@ -28,4 +30,5 @@ mod trail;
 mod view;
 mod visit;
 
+pub use self::keys::{Keys, refresh};
 pub use self::site::{Site, SiteSettings};

@@ -32,6 +32,9 @@ struct Line {
     added: String,
     link: String,
     set: String,
+    /// How many keys they have, and the token of the form that revokes them all.
+    keys: usize,
+    forget: String,
     is_you: bool,
 }
 
@@ -69,6 +72,8 @@ impl Site {
                 added: moment(person.added_at),
                 link: self.token(visitor, &format!("{action}/link"), visit.now)?,
                 set: self.token(visitor, &action, visit.now)?,
+                keys: self.keys().map_or(0, |keys| keys.registry.of(&person.id).len()),
+                forget: self.token(visitor, &format!("{action}/forget-keys"), visit.now)?,
                 is_you: person.id == visitor.person.id,
             })
         };
@@ -141,7 +146,8 @@ impl Site {
         self.people(visit, visitor, Some(shown)).await
     }
 
-    async fn person(&self, visit: &Visit, visitor: &Visitor) -> Result<Person, Trouble> {
+    /// The person that a path names.
+    pub(crate) async fn person(&self, visit: &Visit, visitor: &Visitor) -> Result<Person, Trouble> {
         let id = visit.name.parse::<PersonId>().map_err(|_| Trouble::NotFound)?;
         let people = self.ledger.people().await?;
         let is_theirs = |person: &Person| {

@@ -11,6 +11,7 @@ use yesgate_core::id::IntentId;
 use yesgate_core::intent::{Answer as Said, CLAIM, DoneKind, Intent, ResultKind, State, Surface};
 use yesgate_core::json::{Limits, parse_lenient};
 use yesgate_core::person::Role;
+use yesgate_core::proof::Nonce;
 use yesgate_core::redact::redact;
 use yesgate_core::render::{Sanitized, fence, render_value};
 use yesgate_core::verdict::{ConfirmType, Remember, Spend};
@@ -68,8 +69,20 @@ struct Decision {
     typed: Option<Sanitized>,
     /// Why this visitor cannot say yes, where that is so.
     not_yes: Option<String>,
+    /// What their passkey is to sign, where the yes needs that.
+    signing: Option<Signing>,
     remember: Remembering,
     client: Sanitized,
+}
+
+/// What a passkey is to sign.
+struct Signing {
+    /// The options for the browser, as JSON.
+    options: String,
+    /// What the challenge was made with.
+    nonce: String,
+    /// Until when the signature counts.
+    until: String,
 }
 
 /// How far a yes can be remembered.
@@ -141,13 +154,15 @@ impl Site {
         let action = format!("/approve/{}", intent.id());
         let token = || self.token(visitor, &action, now);
         let question = intent.question();
+        let signing = if self.wants_key(intent, visitor) { self.signing(intent, visitor)? } else { None };
         Ok(Some(Decision {
             yes: token()?,
             no: token()?,
             other: token()?,
             seen: intent.digest().0.to_string(),
             typed: intent.text_to_type().map(Sanitized::quoted),
-            not_yes: self.not_yes(intent),
+            not_yes: if signing.is_some() { None } else { self.not_yes(intent, visitor) },
+            signing,
             remember: match question.remember {
                 Remember::Never => Remembering { exact: false, tool: false },
                 Remember::ExactCall => Remembering { exact: true, tool: false },
@@ -157,12 +172,46 @@ impl Site {
         }))
     }
 
+    /// Whether only a key will do: the rule says so, or it is the visitor's own call.
+    fn wants_key(&self, intent: &Intent, visitor: &Visitor) -> bool {
+        let question = intent.question();
+        let is_own = question.binding.caller.principal == visitor.person.name;
+        question.least == Assurance::Verified || question.least == Assurance::SignedIn && is_own
+    }
+
+    /// What the visitor's passkey is to sign, where they have one.
+    fn signing(&self, intent: &Intent, visitor: &Visitor) -> Result<Option<Signing>, Trouble> {
+        let Some(keys) = self.keys() else { return Ok(None) };
+        let passkeys = keys.passkeys(&visitor.person.id);
+        if passkeys.is_empty() {
+            return Ok(None);
+        }
+        let nonce = Nonce::from_entropy(self.draw()?);
+        let statement = intent.statement(Said::Approve);
+        let options = keys.ceremonies.approval_options(&statement.challenge(&nonce), &passkeys);
+        let options = options.map_err(|error| {
+            tracing::error!(%error, "a ceremony could not begin: {error}");
+            Trouble::Nonsense("passkeys cannot be used at this moment")
+        })?;
+        let nonce = serde_json::to_value(nonce).ok().and_then(|nonce| nonce.as_str().map(str::to_owned));
+        Ok(nonce.map(|nonce| Signing { options, nonce, until: statement.until.to_string() }))
+    }
+
     /// Why nobody can say yes here, where that is so.
-    fn not_yes(&self, intent: &Intent) -> Option<String> {
+    fn not_yes(&self, intent: &Intent, visitor: &Visitor) -> Option<String> {
+        if self.wants_key(intent, visitor) && intent.question().least != Assurance::Verified {
+            return Some(
+                "It is your own call: only a key of yours says yes to it. Enrol a passkey under Keys."
+                    .to_owned(),
+            );
+        }
         let (have, need) = (self.proves(), intent.question().least);
         (have < need).then(|| match need {
             Assurance::Verified => {
-                "This needs a passkey or a key signature over exactly this call.".to_owned()
+                {
+                "This needs a key that signs exactly this call: enrol a passkey under Keys, or use `yesgate approve --sign`."
+                    .to_owned()
+            }
             }
             Assurance::Asserted
             | Assurance::Relayed

@@ -22,6 +22,8 @@ struct Page {
     /// Who is signed in already.
     signed_in: Option<String>,
     notice: Option<&'static str>,
+    /// Whether passkeys can be used here.
+    passkeys: bool,
     assets: assets::Names,
 }
 
@@ -29,7 +31,13 @@ impl Site {
     pub(crate) fn sign_in_page(&self, visit: &Visit, visitor: Option<&Visitor>) -> Answer {
         let to = visit.query("to").and_then(|to| to.parse().ok());
         let signed_in = visitor.map(|visitor| visitor.person.name.to_string());
-        let page = Page { to, signed_in, notice: None, assets: assets::NAMES.clone() };
+        let page = Page {
+            to,
+            signed_in,
+            notice: None,
+            passkeys: self.keys().is_some(),
+            assets: assets::NAMES.clone(),
+        };
         answer::page(StatusCode::OK, &page)
     }
 
@@ -46,7 +54,13 @@ impl Site {
         };
         let Some(_) = self.ledger.use_link(LinkSecret::presented(code).hash(), new).await? else {
             let notice = Some("That link was used already, is older than 15 minutes, or was never made.");
-            let page = Page { to, signed_in: None, notice, assets: assets::NAMES.clone() };
+            let page = Page {
+                to,
+                signed_in: None,
+                notice,
+                passkeys: self.keys().is_some(),
+                assets: assets::NAMES.clone(),
+            };
             return Ok(answer::page(StatusCode::FORBIDDEN, &page));
         };
         let mut answer = match to {

@@ -20,6 +20,7 @@ use yesgate_ledger::{Ledger, LedgerError};
 use crate::answer::{self, Answer};
 use crate::assets;
 use crate::form::Form;
+use crate::keys::Keys;
 use crate::table::{self, Access, Found, Place};
 use crate::token::{Pace, Tokens, Untaken};
 use crate::visit::{Address, Visitor};
@@ -45,12 +46,14 @@ pub(crate) enum Telling {
 }
 
 /// What the operator decides about the site.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct SiteSettings {
     /// The origin that people know us by, such as `https://gate.example.org`, where that is not the one in `Host`.
     pub public: Option<String>,
     /// How well a yes of somebody who is signed in proves a human.
     pub proves: Assurance,
+    /// The keys of people, where passkeys can be used at this site.
+    pub keys: Option<Keys>,
 }
 
 /// A request, as far as its place wants to know it.
@@ -187,7 +190,14 @@ impl Site {
             Place::Icon => Ok(answer::asset("image/svg+xml", assets::ICON)),
             Place::SignIn => Ok(self.sign_in_page(visit, visitor.as_ref())),
             Place::UseLink => self.use_link(visit).await,
-            Place::SignOut
+            Place::BeginPasskey => self.begin_passkey(visit).await,
+            Place::UsePasskey => self.use_passkey(visit).await,
+            Place::Keys
+            | Place::BeginEnrolment
+            | Place::FinishEnrolment
+            | Place::RevokeKey
+            | Place::ForgetKeys
+            | Place::SignOut
             | Place::Inbox
             | Place::Live
             | Place::Question
@@ -224,6 +234,11 @@ impl Site {
             Place::Sessions => self.sessions(visit, visitor).await,
             Place::EndSessions => self.end_sessions(visit, visitor).await,
             Place::SignOut => self.sign_out(visit, visitor).await,
+            Place::Keys => self.keys_page(visit, visitor).await,
+            Place::BeginEnrolment => self.begin_enrolment(visit, visitor).await,
+            Place::FinishEnrolment => self.finish_enrolment(visit, visitor).await,
+            Place::RevokeKey => self.revoke_key(visit, visitor).await,
+            Place::ForgetKeys => self.forget_keys(visit, visitor).await,
             Place::People => self.people(visit, visitor, None).await,
             Place::Invite => self.invite(visit, visitor).await,
             Place::MakeLink => self.make_link(visit, visitor).await,
@@ -231,9 +246,13 @@ impl Site {
             Place::Stop => self.stop_page(visit, visitor).await,
             Place::SetStop => self.set_stop(visit, visitor).await,
             Place::Thaw => self.thaw(visit, visitor).await,
-            Place::Style | Place::Script | Place::Icon | Place::SignIn | Place::UseLink => {
-                Err(Trouble::NotFound)
-            }
+            Place::Style
+            | Place::Script
+            | Place::Icon
+            | Place::SignIn
+            | Place::UseLink
+            | Place::BeginPasskey
+            | Place::UsePasskey => Err(Trouble::NotFound),
         }
     }
 
@@ -263,6 +282,11 @@ impl Site {
             typed,
             proof: None,
         }
+    }
+
+    /// The keys of people, where passkeys can be used here.
+    pub(crate) const fn keys(&self) -> Option<&Keys> {
+        self.settings.keys.as_ref()
     }
 
     /// How well a yes on a page proves a human.

@@ -18,6 +18,20 @@ pub(crate) enum Place {
     SignIn,
     /// Signs in with a link.
     UseLink,
+    /// Begins to sign in with a passkey.
+    BeginPasskey,
+    /// Signs in with one.
+    UsePasskey,
+    /// The keys of the visitor.
+    Keys,
+    /// Begins to enrol one.
+    BeginEnrolment,
+    /// Enrols it.
+    FinishEnrolment,
+    /// Revokes one.
+    RevokeKey,
+    /// Revokes all keys of somebody who lost theirs.
+    ForgetKeys,
     /// Signs out.
     SignOut,
     /// What waits.
@@ -90,13 +104,19 @@ const APPROVER: Access = Access::AtLeast(Role::Approver);
 const OWNER: Access = Access::AtLeast(Role::Owner);
 
 /// All of them.
-pub(crate) const TABLE: [Entry; 24] = [
+pub(crate) const TABLE: [Entry; 31] = [
     get("/assets/style.css", Access::Anyone, Place::Style),
     get("/assets/app.js", Access::Anyone, Place::Script),
     get("/favicon.svg", Access::Anyone, Place::Icon),
     get("/sign-in", Access::Anyone, Place::SignIn),
     post("/sign-in", Access::Anyone, Place::UseLink),
+    post("/sign-in/passkey/begin", Access::Anyone, Place::BeginPasskey),
+    post("/sign-in/passkey", Access::Anyone, Place::UsePasskey),
     post("/sign-out", VIEWER, Place::SignOut),
+    get("/keys", VIEWER, Place::Keys),
+    post("/keys/begin", VIEWER, Place::BeginEnrolment),
+    post("/keys", VIEWER, Place::FinishEnrolment),
+    post("/keys/{credential_id}/revoke", VIEWER, Place::RevokeKey),
     get("/", VIEWER, Place::Inbox),
     get("/live", VIEWER, Place::Live),
     get("/approve/{intent_id}", VIEWER, Place::Question),
@@ -111,6 +131,7 @@ pub(crate) const TABLE: [Entry; 24] = [
     get("/people", OWNER, Place::People),
     post("/people", OWNER, Place::Invite),
     post("/people/{person_id}/link", OWNER, Place::MakeLink),
+    post("/people/{person_id}/forget-keys", OWNER, Place::ForgetKeys),
     post("/people/{person_id}", OWNER, Place::SetPerson),
     get("/stop", VIEWER, Place::Stop),
     post("/stop", APPROVER, Place::SetStop),
@@ -169,7 +190,7 @@ mod tests {
     fn a_path_and_a_method_have_one_place() {
         for entry in TABLE {
             let path = entry.path.replace("{intent_id}", "x").replace("{grant_id}", "x");
-            let path = path.replace("{person_id}", "x");
+            let path = path.replace("{person_id}", "x").replace("{credential_id}", "x");
             let method = Method::from_bytes(entry.method.as_bytes()).unwrap();
             let value = entry.path.contains('{').then(|| "x".to_owned());
             assert_eq!(find(&method, &path), Found::Place(entry.place, entry.access, value), "{path}");
@@ -185,6 +206,17 @@ mod tests {
     fn only_the_sign_in_and_its_looks_are_open_to_anyone() {
         let open: Vec<Place> =
             TABLE.iter().filter(|entry| entry.access == Access::Anyone).map(|entry| entry.place).collect();
-        assert_eq!(open, [Place::Style, Place::Script, Place::Icon, Place::SignIn, Place::UseLink]);
+        assert_eq!(
+            open,
+            [
+                Place::Style,
+                Place::Script,
+                Place::Icon,
+                Place::SignIn,
+                Place::UseLink,
+                Place::BeginPasskey,
+                Place::UsePasskey
+            ]
+        );
     }
 }

@@ -34,6 +34,7 @@ pub(crate) enum Tab {
     Grants,
     Trail,
     People,
+    Keys,
     Sessions,
     Stop,
 }
@@ -47,6 +48,7 @@ impl Frame {
             (Tab::Grants, "/grants", "Grants"),
             (Tab::Trail, "/audit", "Audit"),
             (Tab::People, "/people", "People"),
+            (Tab::Keys, "/keys", "Keys"),
             (Tab::Sessions, "/sessions", "Sessions"),
             (Tab::Stop, "/stop", "Stop"),
         ];

@@ -9,6 +9,7 @@ use super::fault::Fault;
 use super::queries::parse;
 use super::rows::nanoseconds;
 use crate::change::PeopleWrite;
+use crate::credentials::KeptCredential;
 use crate::error::LedgerError;
 
 /// Carries out what is to be stored about people.
@@ -72,8 +73,34 @@ pub(super) fn write(connection: &Connection, write: PeopleWrite, now: Timestamp)
                 .prepare_cached("UPDATE session SET ended_at = ?2 WHERE id = ?1 AND ended_at IS NULL")?
                 .execute(params![id.as_str(), now])?;
         }
+        PeopleWrite::Credential(kept) => {
+            connection
+                .prepare_cached(
+                    "INSERT INTO credential (id, person, sealed, created_at) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT (id) DO UPDATE SET sealed = excluded.sealed",
+                )?
+                .execute(params![kept.id.as_str(), kept.person.as_str(), kept.sealed, now])?;
+        }
+        PeopleWrite::RevokeCredential(id) => {
+            connection
+                .prepare_cached("UPDATE credential SET revoked_at = ?2 WHERE id = ?1 AND revoked_at IS NULL")?
+                .execute(params![id.as_str(), now])?;
+        }
     }
     Ok(())
+}
+
+/// The keys that count, the oldest first.
+pub(super) fn credentials(connection: &Connection) -> Result<Vec<KeptCredential>, Fault> {
+    let sql = "SELECT id, person, sealed FROM credential WHERE revoked_at IS NULL ORDER BY created_at, id";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query([])?;
+    let mut kept = Vec::new();
+    while let Some(row) = rows.next()? {
+        let text = |index: usize| row.get::<_, String>(index);
+        kept.push(KeptCredential { id: parse(&text(0)?)?, person: parse(&text(1)?)?, sealed: text(2)? });
+    }
+    Ok(kept)
 }
 
 pub(super) fn people(connection: &Connection) -> Result<Vec<Person>, Fault> {

@@ -224,6 +224,15 @@ const MIGRATIONS: [&str; 8] = [
          ended_at INTEGER
      ) STRICT, WITHOUT ROWID;
 
+     -- Sealed by whoever enrolled them.
+     CREATE TABLE credential (
+         id         TEXT    PRIMARY KEY,
+         person     TEXT    NOT NULL REFERENCES person (id),
+         sealed     TEXT    NOT NULL,
+         created_at INTEGER NOT NULL,
+         revoked_at INTEGER
+     ) STRICT, WITHOUT ROWID;
+
      ALTER TABLE intent ADD COLUMN org TEXT NOT NULL DEFAULT '';
      UPDATE intent SET org = json_extract(body, '$.question.binding.caller.org');
      CREATE INDEX intent_by_org ON intent (org, state, number);",

@@ -8,7 +8,9 @@ use yesgate_core::audit::{AuditEntry, AuditEvent, GENESIS, chain};
 use yesgate_core::caller::Caller;
 use yesgate_core::digest::Digest;
 use yesgate_core::grant::GrantRecord;
-use yesgate_core::id::{BudgetName, GrantId, IntentId, KeyId, KeyName, PersonId, ServerName, ToolName};
+use yesgate_core::id::{
+    BudgetName, CredentialId, GrantId, IntentId, KeyId, KeyName, PersonId, ServerName, ToolName,
+};
 use yesgate_core::key::{BearerKeyHash, KeyRecord};
 use yesgate_core::person::{Person, PersonEvent};
 use yesgate_core::policy::Pin;
@@ -51,6 +53,8 @@ struct Trail {
     regime: BTreeMap<regime::Key, String>,
     grants: BTreeMap<GrantId, Remembered>,
     people: BTreeMap<PersonId, Digest>,
+    /// The keys of people that count, and whose each is. What they are, their seals say.
+    credentials: BTreeMap<CredentialId, PersonId>,
     /// How many questions were purged, and when.
     purged: BTreeMap<Timestamp, u64>,
 }
@@ -153,6 +157,12 @@ impl Trail {
             AuditEvent::Person(
                 PersonEvent::LinkMade { .. } | PersonEvent::SignedIn { .. } | PersonEvent::SignedOut { .. },
             ) => {}
+            AuditEvent::Person(PersonEvent::KeyEnrolled { person, credential, .. }) => {
+                self.credentials.insert(credential, person);
+            }
+            AuditEvent::Person(PersonEvent::KeyRevoked { credential, .. }) => {
+                self.credentials.remove(&credential);
+            }
             AuditEvent::KeyRevoked { id, .. } => match self.keys.get_mut(&id) {
                 Some(key) if key.revoked_at.is_none() => key.revoked_at = Some(entry.at),
                 Some(_) | None => report.find(Fault::ImpossibleStep { sequence }),
@@ -264,6 +274,13 @@ impl Trail {
         let ids: BTreeSet<_> = self.people.keys().chain(stored.keys()).collect();
         for id in ids.into_iter().filter(|id| differs(*id)) {
             report.find(Fault::PersonDiffers { id: id.clone() });
+        }
+        let kept: BTreeMap<CredentialId, PersonId> =
+            people::credentials(connection)?.into_iter().map(|kept| (kept.id, kept.person)).collect();
+        let differs = |id| self.credentials.get(id) != kept.get(id);
+        let ids: BTreeSet<_> = self.credentials.keys().chain(kept.keys()).collect();
+        for id in ids.into_iter().filter(|id| differs(*id)) {
+            report.find(Fault::CredentialDiffers { id: id.clone() });
         }
         Ok(())
     }

@@ -241,7 +241,8 @@ impl Batch<'_> {
             }
             Target::People => {
                 let sessions = people::sessions(self.connection)?;
-                Ok(Found { people: people::people(self.connection)?, sessions, ..found })
+                let credentials = people::credentials(self.connection)?;
+                Ok(Found { people: people::people(self.connection)?, sessions, credentials, ..found })
             }
             Target::Link(secret) => Ok(Found { link: people::link(self.connection, secret)?, ..found }),
             Target::Nothing

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
-use yesgate_core::id::{PersonId, SessionId};
+use yesgate_core::id::{CredentialId, PersonId, SessionId};
 use yesgate_core::person::{Link, LinkSecret, LinkWay, Person, Role, Session, SessionSecret, SignInWay};
-use yesgate_ledger::{Ledger, NewSession, NotSet};
+use yesgate_ledger::{Fault, KeptCredential, Ledger, NewSession, NotSet};
 
 use crate::support::{Place, TestClock, assert_sound, entropy, in_memory, t};
 
@@ -173,4 +173,33 @@ async fn the_file_has_no_secret_and_an_edited_person_is_noticed() {
     let report = ledger.verify().await.unwrap();
     let faults: Vec<String> = report.faults.iter().map(ToString::to_string).collect();
     assert_eq!(faults, [format!("the person `{}` is not the one in the audit trail", ada.id)]);
+}
+
+/// THREATS §4.3: a key that somebody puts into the file, or takes back out of its revocation, is noticed.
+#[tokio::test]
+async fn a_key_counts_until_it_is_revoked_and_none_comes_from_elsewhere() {
+    let place = Place::new();
+    let ledger = place.open(1).await;
+    let ada = person(1, "ada", Role::Owner);
+    add(&ledger, &ada).await.unwrap();
+    let kept = |seed: u32, sealed: &str| KeptCredential {
+        id: CredentialId::from_entropy(entropy(seed)),
+        person: ada.id.clone(),
+        sealed: sealed.into(),
+    };
+    ledger.enrol(kept(1, "first"), "ada").await.unwrap();
+    ledger.enrol(kept(2, "second"), "ada").await.unwrap();
+    ledger.keep_credential(kept(1, "used")).await.unwrap();
+    assert_eq!(ledger.credentials().await.unwrap(), [kept(1, "used"), kept(2, "second")]);
+    let bob = PersonId::from_entropy(entropy(9));
+    assert!(!ledger.revoke_credential(&bob, &kept(2, "").id, "bob").await.unwrap());
+    assert!(ledger.revoke_credential(&ada.id, &kept(2, "").id, "ada").await.unwrap());
+    assert!(!ledger.revoke_credential(&ada.id, &kept(2, "").id, "ada").await.unwrap());
+    assert_eq!(ledger.credentials().await.unwrap(), [kept(1, "used")]);
+    assert_sound(&ledger).await;
+    drop(ledger);
+    place.tamper("UPDATE credential SET revoked_at = NULL");
+    let ledger = place.open(2).await;
+    let faults = ledger.verify().await.unwrap().faults;
+    assert_eq!(faults, [Fault::CredentialDiffers { id: kept(2, "").id }]);
 }

@@ -45,7 +45,7 @@ struct Play {
 impl Play {
     async fn new() -> Self {
         let ledger = Ledger::in_memory(Arc::new(Noon), BootId::from_entropy([9; 32])).await.unwrap();
-        let settings = SiteSettings { public: None, proves: Assurance::SignedIn };
+        let settings = SiteSettings { public: None, proves: Assurance::SignedIn, keys: None };
         Self { site: Site::new(ledger.clone(), Arc::new(Dice::default()), settings), ledger }
     }
 
@@ -105,6 +105,7 @@ fn path(entry: &Entry) -> String {
         .path
         .replace("{intent_id}", "intent_0000000000000000")
         .replace("{grant_id}", "gr_0000000000000000")
+        .replace("{credential_id}", "cred_0000000000000000")
         .replace("{person_id}", PersonId::from_entropy([1; 32]).as_str())
 }
 
