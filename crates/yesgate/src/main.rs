@@ -11,6 +11,7 @@ mod server_name;
 mod settings;
 mod sign_ins;
 mod telemetry;
+mod witness;
 
 use std::process::ExitCode;
 

@@ -173,7 +173,7 @@ pub(super) async fn make_link(ledger: &Ledger, person: &Person) -> anyhow::Resul
 
 /// Where people reach the gateway, as far as the configuration tells. A loopback is called by its name: passkeys
 /// belong to names, not to numbers.
-fn origin(serve: &ServeConfig) -> String {
+pub(super) fn origin(serve: &ServeConfig) -> String {
     match &serve.public_url {
         Some(url) => url.to_string().trim_end_matches('/').to_owned(),
         None => local_origin(serve.listen),

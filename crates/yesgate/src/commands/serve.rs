@@ -14,6 +14,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tracing::Level;
 use yesgate::SystemEntropy;
+use yesgate_core::assurance::Assurance;
 use yesgate_core::id::{BootId, ServerName};
 use yesgate_core::policy::{Config, ServeConfig};
 use yesgate_gateway::base::Base;
@@ -22,7 +23,7 @@ use yesgate_gateway::custom::{CustomGate, Terms};
 use yesgate_gateway::door::{Door, Doorkeeper};
 use yesgate_gateway::front::share::Share;
 use yesgate_gateway::front::{FrontSettings, HttpFront, pipe};
-use yesgate_gateway::gate::{Naming, Strongest};
+use yesgate_gateway::gate::Naming;
 use yesgate_gateway::hub::Hub;
 use yesgate_gateway::rest::{Changeable, RestFront, RestSettings};
 use yesgate_gateway::stdio::host;
@@ -43,6 +44,7 @@ use crate::output::{Done, Hinted};
 use crate::retention::keep_for;
 use crate::settings::Settings;
 use crate::telemetry;
+use crate::witness::{Witnesses, keep_fresh, reach};
 
 pub(super) async fn run(settings: Settings, args: ServeArgs) -> anyhow::Result<Done> {
     let otlp = settings.config.telemetry.otlp.as_ref().map(ToString::to_string);
@@ -68,8 +70,16 @@ async fn serve(
     tracing: Tracing,
 ) -> anyhow::Result<Done> {
     if args.stdio {
-        let workshop = Workshop::new(&settings, ledger, boot, Naming::BySelf, tracing)?;
-        return serve_stdio(&settings, workshop, args.only.as_deref()).await;
+        let origin = pages::origin(&settings.config.serve, settings.config.serve.listen);
+        let Witnesses { registry, .. } = Witnesses::of(&settings.home, &ledger, &origin).await?;
+        let workshop = Workshop::new(&settings, ledger.clone(), boot, Naming::BySelf, tracing)?
+            .with_witness(Arc::clone(&registry) as Arc<_>);
+        let strongest = workshop.reach().clone();
+        strongest.set(reach(&ledger, &registry, Assurance::Local).await?);
+        let witnessing = tokio::spawn(keep_fresh(ledger, registry, strongest, Assurance::Local));
+        let done = serve_stdio(&settings, workshop, args.only.as_deref()).await;
+        witnessing.abort();
+        return done;
     }
     let config = settings.config.serve.clone();
     let listen = args.listen.unwrap_or(config.listen);
@@ -103,14 +113,17 @@ async fn serve_http(
         TcpListener::bind(listen).await.with_context(|| format!("{listen} cannot be listened at"))?;
     let bound = listener.local_addr()?;
     let naming = workshop.naming();
-    let level = workshop.reach().clone();
-    level.set(pages::reach(&ledger, naming).await?);
+    let witnesses = Witnesses::of(&settings.home, &ledger, &pages::origin(&config, bound)).await?;
+    let registry = Arc::clone(&witnesses.registry);
+    let workshop = workshop.with_witness(Arc::clone(&registry) as Arc<_>);
+    workshop.reach().set(reach(&ledger, &registry, pages::proves(naming)).await?);
+    let strongest = workshop.reach().clone();
     let hub = open_hub(&settings, &workshop).await?;
     let public = config.public_url.as_ref().map(|url| Base::new(&url.to_string()));
     let front = HttpFront::new(Arc::clone(&hub) as Arc<_>, front_settings(&config), Arc::new(SystemEntropy));
     let front = Arc::new(front.at(public.clone()));
     let rest = Arc::new(rest_front(&settings, &workshop, &hub, public));
-    let site = pages::site(ledger.clone(), &config, naming);
+    let site = pages::site(ledger.clone(), &config, naming, witnesses);
     let limits = edge_limits(&config, bound);
     let names: Vec<String> = config.authorities().map(ToString::to_string).collect();
     let origins: Vec<String> = config.origins.iter().map(ToString::to_string).collect();
@@ -127,7 +140,8 @@ async fn serve_http(
         shows_metrics: settings.config.telemetry.metrics,
     });
     let tending = tokio::spawn(Arc::clone(&hub).tend());
-    let keeping = tokio::spawn(renew(ledger.clone(), keeper, level, naming));
+    let keeping = tokio::spawn(renew_keys(ledger.clone(), keeper));
+    let witnessing = tokio::spawn(keep_fresh(ledger.clone(), registry, strongest, pages::proves(naming)));
     let reloading = tokio::spawn(reload::watch(settings, workshop, Arc::clone(&hub), rest));
     let told = Told::listen()?;
     let crew = Crew::start().context("no threads can be had to serve connections")?;
@@ -160,6 +174,7 @@ async fn serve_http(
         () = told.times(2) => tracing::warn!("told twice: what is under way is cut"),
     }
     keeping.abort();
+    witnessing.abort();
     close(&hub).await;
     Ok(Done::Ok)
 }
@@ -233,9 +248,8 @@ async fn close(hub: &Hub) {
     tokio::time::sleep(LAST_WORDS).await;
 }
 
-/// Keeps the keys, and what people can be reached, as fresh as the ledger: at once for changes of this process,
-/// within 200 ms for others'.
-async fn renew(ledger: Ledger, keeper: Arc<Doorkeeper>, level: Strongest, naming: Naming) {
+/// Keeps the keys of callers as fresh as the ledger: at once for changes of this process, within 200 ms for others'.
+async fn renew_keys(ledger: Ledger, keeper: Arc<Doorkeeper>) {
     let mut changes = ledger.changes();
     loop {
         changes.changed().await;
@@ -246,10 +260,6 @@ async fn renew(ledger: Ledger, keeper: Arc<Doorkeeper>, level: Strongest, naming
                 tracing::error!(%error, "the keys cannot be read, so nobody comes in: {error}");
                 keeper.renew(std::collections::HashMap::new());
             }
-        }
-        match pages::reach(&ledger, naming).await {
-            Ok(reach) => level.set(reach),
-            Err(error) => tracing::error!(%error, "who can be asked cannot be read: {error}"),
         }
     }
 }

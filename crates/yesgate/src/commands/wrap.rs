@@ -14,7 +14,6 @@ use yesgate_core::digest::ServerIdentity;
 use yesgate_core::id::ServerName;
 use yesgate_core::intent::Asker;
 use yesgate_core::policy::Config;
-use yesgate_core::proof::NoWitness;
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting, Strongest};
@@ -22,7 +21,7 @@ use yesgate_gateway::metrics::Metrics;
 use yesgate_gateway::stdio::host;
 use yesgate_gateway::wrap::{Host, wrap};
 
-use super::shadow;
+use super::{people, shadow};
 use crate::catalogue::Writer;
 use crate::cli::WrapArgs;
 use crate::output::Done;
@@ -30,6 +29,7 @@ use crate::retention::keep_for;
 use crate::server_name::server_name;
 use crate::settings::Settings;
 use crate::telemetry;
+use crate::witness::{Witnesses, keep_fresh, reach};
 
 pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<Done> {
     let (_telemetry, _) = telemetry::start(None, Level::WARN)?;
@@ -43,16 +43,19 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         trust: trust(&settings.config, &name, args.untrusted),
         name,
     };
+    let origin = people::origin(&settings.config.serve);
+    let Witnesses { registry, .. } = Witnesses::of(&settings.home, &ledger, &origin).await?;
+    let strongest = Strongest::new(reach(&ledger, &registry, REACH).await?);
     let setting = Setting {
         asker: Asker { uid: Some(rustix::process::getuid().as_raw()), boot: Some(boot.clone()) },
         boot,
         switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
-        reach: Strongest::new(REACH),
+        reach: strongest.clone(),
         naming: Naming::BySelf,
         patience: Patience::default(),
         metrics: Metrics::new(),
         manners: Arc::default(),
-        witness: Arc::new(NoWitness),
+        witness: Arc::clone(&registry) as Arc<_>,
     };
     let observer = Arc::new(Writer::new(&settings.home, &server.name, &args.command, args.untrusted));
     let policy = Arc::new(settings.config.policy.clone());
@@ -60,6 +63,7 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         shadow::shout(&policy);
     }
     let keeping = tokio::spawn(keep_for(settings.config.ledger.keep, ledger.clone()));
+    let witnessing = tokio::spawn(keep_fresh(ledger.clone(), registry, strongest, REACH));
     let gate =
         Arc::new(Gate::new(server, policy, ledger, setting, Arc::new(SystemEntropy), Some(observer)).await?);
     let spec = ChildSpec {
@@ -72,6 +76,7 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
     let (input, output) = host::host().context("stdin and stdout cannot be used")?;
     let end = wrap(gate, spec, Host { input, output }, local_caller()?).await;
     keeping.abort();
+    witnessing.abort();
     let end = end?;
     if let Some(complaint) = end.complaint {
         eprintln!("Error: {complaint}");

@@ -10,15 +10,18 @@ use yesgate_core::id::PersonId;
 use yesgate_core::person::{Person, Role};
 use yesgate_core::policy::ServeConfig;
 use yesgate_gateway::gate::Naming;
-use yesgate_ledger::{Ledger, LedgerError};
-use yesgate_web::{Site, SiteSettings};
+use yesgate_ledger::Ledger;
+use yesgate_web::{Keys, Site, SiteSettings};
 
 use super::super::people::{local_origin, make_link};
+use crate::witness::Witnesses;
 
 /// The site of a gateway.
-pub(super) fn site(ledger: Ledger, config: &ServeConfig, naming: Naming) -> Arc<Site> {
+pub(super) fn site(ledger: Ledger, config: &ServeConfig, naming: Naming, witnesses: Witnesses) -> Arc<Site> {
     let public = config.public_url.as_ref().map(|url| url.to_string().trim_end_matches('/').to_owned());
-    let settings = SiteSettings { public, proves: proves(naming) };
+    let Witnesses { registry, seal, ceremonies } = witnesses;
+    let keys = ceremonies.map(|ceremonies| Keys::new(registry, seal, ceremonies));
+    let settings = SiteSettings { public, proves: proves(naming), keys };
     Arc::new(Site::new(ledger, Arc::new(SystemEntropy), settings))
 }
 
@@ -31,10 +34,12 @@ pub(super) const fn proves(naming: Naming) -> Assurance {
     }
 }
 
-/// The strongest yes that somebody could give at this moment. The command line gives `local`, whoever else is there.
-pub(super) async fn reach(ledger: &Ledger, naming: Naming) -> Result<Assurance, LedgerError> {
-    let people = ledger.people().await?;
-    Ok(if people.iter().any(|person| person.may(Role::Approver)) { proves(naming) } else { Assurance::Local })
+/// Where people reach this gateway.
+pub(super) fn origin(config: &ServeConfig, bound: SocketAddr) -> String {
+    match &config.public_url {
+        Some(url) => url.to_string().trim_end_matches('/').to_owned(),
+        None => local_origin(bound),
+    }
 }
 
 /// Makes sure that somebody can come in: where no owner has ever signed in, prints a link for one.
@@ -43,10 +48,7 @@ pub(super) async fn invite_first(
     config: &ServeConfig,
     bound: SocketAddr,
 ) -> anyhow::Result<()> {
-    let origin = match &config.public_url {
-        Some(url) => url.to_string().trim_end_matches('/').to_owned(),
-        None => local_origin(bound),
-    };
+    let origin = origin(config, bound);
     let people = ledger.people().await?;
     let owner = people.iter().find(|person| person.may(Role::Owner));
     let sessions = ledger.sessions().await?;

@@ -17,7 +17,7 @@ use yesgate_core::intent::Asker;
 use yesgate_core::policy::{
     AuthSetting, ChildPlace, Config, EraSetting, HttpPlace, Place as ConfiguredPlace, ServerConfig, Template,
 };
-use yesgate_core::proof::NoWitness;
+use yesgate_core::proof::{NoWitness, Witness};
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::era::Era;
@@ -44,6 +44,8 @@ pub(super) struct Workshop {
     naming: Naming,
     /// The strongest yes that somebody could give, at every moment.
     reach: Strongest,
+    /// Who verifies what people signed.
+    witness: Arc<dyn Witness>,
     patience: Patience,
     metrics: Metrics,
     /// How clients behave when their human is asked, at whichever server.
@@ -79,6 +81,7 @@ impl Workshop {
             boot,
             naming,
             reach: Strongest::new(Assurance::Local),
+            witness: Arc::new(NoWitness),
             patience: Patience {
                 // It is answered before its time is over.
                 caller: Some(serve.times.call * 9 / 10),
@@ -102,6 +105,11 @@ impl Workshop {
 
     pub(super) const fn naming(&self) -> Naming {
         self.naming
+    }
+
+    /// The same, with somebody who verifies what people signed.
+    pub(super) fn with_witness(self, witness: Arc<dyn Witness>) -> Self {
+        Self { witness, ..self }
     }
 
     pub(super) const fn reach(&self) -> &Strongest {
@@ -151,7 +159,7 @@ impl Workshop {
             patience: self.patience,
             metrics: self.metrics.clone(),
             manners: Arc::clone(&self.manners),
-            witness: Arc::new(NoWitness),
+            witness: Arc::clone(&self.witness),
         };
         let gated = GatedServer { name: name.clone(), identity, trust };
         let policy = Arc::new(config.policy.clone());
