@@ -254,7 +254,7 @@ impl Stage {
     }
 
     /// A file of the test's own, beside home, work and configuration.
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
+    pub fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 

@@ -152,6 +152,9 @@ pub(crate) struct ApproveArgs {
     /// Change the arguments first: to those in FILE, or on stdin with `-`, or in $EDITOR where no file is named
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", conflicts_with = "remember")]
     pub(crate) edit: Option<String>,
+    /// Sign exactly this with an SSH key of yours, for a yes at level `verified`
+    #[arg(long, value_name = "KEYFILE", conflicts_with = "edit")]
+    pub(crate) sign: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) remember: RememberArgs,
 }
@@ -315,6 +318,24 @@ pub(crate) enum PeopleCommand {
     Remove(PersonArgs),
     /// Sign somebody out of all browsers
     SignOut(PersonArgs),
+    /// Enrol the public half of an SSH key (Ed25519) for somebody: with it they say `yesgate approve --sign`
+    AddKey(AddKeyArgs),
+    /// Revoke all keys of somebody, passkeys too; they enrol new ones after signing in with a link
+    ForgetKeys(PersonArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AddKeyArgs {
+    /// Their name
+    pub(crate) name: PrincipalId,
+    /// The public key, such as `id_ed25519.pub`
+    pub(crate) file: PathBuf,
+    /// What the key is called in lists [default: its fingerprint]
+    #[arg(long)]
+    pub(crate) label: Option<String>,
+    /// Their organisation
+    #[arg(long, default_value = "local")]
+    pub(crate) org: OrgId,
 }
 
 #[derive(Args, Debug)]

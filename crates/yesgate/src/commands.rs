@@ -19,6 +19,7 @@ mod regime;
 mod review;
 mod serve;
 mod shadow;
+mod sign;
 mod tools;
 mod watch;
 mod wrap;

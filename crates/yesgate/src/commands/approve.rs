@@ -16,7 +16,7 @@ use yesgate_core::render::Sanitized;
 use yesgate_ledger::Ledger;
 
 use super::questions::{Found, describe, find, print, print_preview_now};
-use super::{edit, grants};
+use super::{edit, grants, sign};
 use crate::cli::{ApproveArgs, DenyArgs, ResolveArgs, RespondArgs};
 use crate::output::{self, Done, Hinted};
 use crate::settings::{Settings, now};
@@ -54,7 +54,11 @@ pub(super) async fn approve(settings: &Settings, args: &ApproveArgs, as_json: bo
     };
     // The yes is to what was shown, whatever the question has become meanwhile.
     let seen = intent.digest();
-    let by = Approver { typed, ..approver() };
+    let by = match &args.sign {
+        Some(file) => sign::signer(settings, &ledger, &intent, file).await?,
+        None => approver(),
+    };
+    let by = Approver { typed, ..by };
     let assurance = by.assurance;
     let answered = match wish {
         Some(wish) => {

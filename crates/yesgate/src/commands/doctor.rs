@@ -16,6 +16,7 @@ use super::shadow;
 use super::wrap::REACH;
 use crate::output::{self, Done};
 use crate::settings::Settings;
+use crate::witness::{Witnesses, reach};
 
 /// One finding.
 #[derive(Debug, Serialize)]
@@ -44,19 +45,21 @@ pub(super) async fn run(settings: &Settings, as_json: bool) -> anyhow::Result<Do
     findings.extend(budgets(settings).await);
     findings.push(levels());
     findings.push(same_account());
-    findings.extend(unreachable_rules(settings));
+    let strongest = strongest(settings).await.unwrap_or(REACH);
+    findings.push(pages(strongest));
+    findings.extend(unreachable_rules(settings, strongest));
     findings.extend(quorums(settings));
     findings.extend(system());
     let broken = findings.iter().any(|finding| finding.weight == Weight::Mend);
     if as_json {
         output::json(&findings)?;
     } else {
-        print(&findings);
+        print(&findings, strongest);
     }
     Ok(if broken { Done::Problem } else { Done::Ok })
 }
 
-fn print(findings: &[Finding]) {
+fn print(findings: &[Finding], strongest: Assurance) {
     for finding in findings {
         let mark = match finding.weight {
             Weight::Fine => "ok  ",
@@ -74,7 +77,11 @@ fn print(findings: &[Finding]) {
             Assurance::Client => {
                 "where the host shows dialogs; elsewhere a `local` yes, which counts as more"
             }
-            Assurance::SignedIn | Assurance::Verified => "not reachable here: such calls are refused",
+            Assurance::SignedIn | Assurance::Verified if level <= strongest => {
+                "reachable with `yesgate serve`"
+            }
+            Assurance::SignedIn => "not reachable here: it takes people, and keys for their agents",
+            Assurance::Verified => "not reachable here: nobody who may decide has enrolled a key",
         };
         output::line(format_args!("  {:<10} {} ({reach})", level.as_str(), level.meaning()));
     }
@@ -219,14 +226,39 @@ fn same_account() -> Finding {
     )
 }
 
+/// The strongest yes that somebody could give to what `serve` asks.
+async fn strongest(settings: &Settings) -> anyhow::Result<Assurance> {
+    let (ledger, _) = settings.ledger().await?;
+    let origin = super::people::origin(&settings.config.serve);
+    let Witnesses { registry, .. } = Witnesses::of(&settings.home, &ledger, &origin).await?;
+    let has_keys = !ledger.live_keys().await?.is_empty();
+    let signed_in = if has_keys { Assurance::SignedIn } else { Assurance::Local };
+    Ok(reach(&ledger, &registry, signed_in).await?)
+}
+
+/// What a yes on a page is worth in this set-up.
+fn pages(strongest: Assurance) -> Finding {
+    let text = match strongest {
+        Assurance::Verified => {
+            "a yes on a page is `signed_in`, or `verified` where a key signs the call (`local` without keys for callers)"
+        }
+        Assurance::SignedIn => "a yes on a page is `signed_in`; with a key under Keys it can be `verified`",
+        Assurance::Asserted | Assurance::Relayed | Assurance::Client | Assurance::Local => {
+            "a yes on a page is `local` here: callers have no keys, so they count as the account that runs the gateway. \
+             `yesgate keys add` and `yesgate people add` change that"
+        }
+    };
+    know("pages", text)
+}
+
 /// Rules that ask for more than anybody can give here.
-fn unreachable_rules(settings: &Settings) -> Vec<Finding> {
+fn unreachable_rules(settings: &Settings, strongest: Assurance) -> Vec<Finding> {
     settings
         .config
         .policy
         .least_assurances()
         .into_iter()
-        .filter(|(_, least)| *least > REACH)
+        .filter(|(_, least)| *least > strongest)
         .map(|(name, least)| {
             know(
                 "unreachable",

@@ -14,7 +14,7 @@ use yesgate_core::person::{Link, LinkSecret, LinkWay, Person};
 use yesgate_core::policy::ServeConfig;
 use yesgate_ledger::Ledger;
 
-use super::by_this_account;
+use super::{by_this_account, sign};
 use crate::cli::{PeopleAddArgs, PeopleCommand, PeopleSetArgs};
 use crate::output::{self, Done, Hinted};
 use crate::settings::Settings;
@@ -26,6 +26,28 @@ pub(super) async fn run(settings: &Settings, command: PeopleCommand, as_json: bo
         PeopleCommand::List => list(&ledger, as_json).await,
         PeopleCommand::Link(args) => match find(&ledger, &args.org, &args.name).await? {
             Some(person) => tell_link(settings, &ledger, &person, as_json).await,
+            None => Ok(nobody(&args.name)),
+        },
+        PeopleCommand::AddKey(args) => match find(&ledger, &args.org, &args.name).await? {
+            Some(person) => {
+                let credential = sign::enrol(settings, &ledger, &person, &args.file, args.label).await?;
+                match as_json {
+                    true => output::json(&json!({"id": credential.id, "label": credential.label}))?,
+                    false => output::line(format_args!("{} is enrolled for {}.", credential.id, person.name)),
+                }
+                Ok(Done::Ok)
+            }
+            None => Ok(nobody(&args.name)),
+        },
+        PeopleCommand::ForgetKeys(args) => match find(&ledger, &args.org, &args.name).await? {
+            Some(person) => {
+                let revoked = sign::forget(&ledger, &person).await?;
+                match as_json {
+                    true => output::json(&json!({"revoked": revoked}))?,
+                    false => output::line(format_args!("{revoked} keys of {} count no more.", person.name)),
+                }
+                Ok(Done::Ok)
+            }
             None => Ok(nobody(&args.name)),
         },
         PeopleCommand::Set(args) => set(&ledger, args, as_json).await,

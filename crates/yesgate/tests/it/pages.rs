@@ -3,6 +3,7 @@
 mod decide;
 mod people;
 mod sign_in;
+mod verified;
 
 use serde_json::{Value, json};
 use yesgate_testkit::{Gateway, Page, RestHost, ServeStage, Visitor, eventually};

@@ -1,0 +1,121 @@
+//! A yes that a key signed: SSH keys at the command line. Passkeys need a browser.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{Play, approve, page_of};
+
+/// What is asked for here.
+const RULES: &str = r#"
+[times]
+hold = "1s"
+[[rules]]
+tool = "notes/delete_note"
+then = "ask"
+channel = "web"
+assurance = "verified"
+"#;
+
+/// A key pair of somebody's.
+fn key(play: &Play, name: &str) -> PathBuf {
+    let file = play.stage.stage().file(name);
+    let made = Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-C", "", "-f"])
+        .arg(&file)
+        .status()
+        .expect("ssh-keygen can be run");
+    assert!(made.success());
+    file
+}
+
+/// X1: a `verified` rule is refused until somebody has a key, a session is not enough for it, a signature is; and
+/// only one of a key that was enrolled.
+#[tokio::test]
+async fn a_signature_over_exactly_this_call_is_verified() {
+    let play = Play::with("", RULES).await;
+    let nobody = play.ann.call("notes", "delete_note", json!({"id": "a"})).await;
+    assert_eq!(
+        (nobody.status, &nobody.body["error"]),
+        (403, &json!("no_approver_reachable")),
+        "{}",
+        nobody.text
+    );
+
+    let stage = play.stage.stage();
+    let (mine, other) = (key(&play, "mine"), key(&play, "other"));
+    let public = mine.with_extension("pub");
+    stage.yesgate(&["people", "add-key", "owner", public.to_str().unwrap()]).ok();
+    let intent = super::eventually("a key counts", async || {
+        let asked = play.ann.call("notes", "delete_note", json!({"id": "a"})).await;
+        (asked.status == 202).then(|| asked.text_of("intent_id"))
+    })
+    .await;
+
+    // Neither the session of the same person nor a bare yes at the command line will do.
+    let page = play.owner.get(&page_of(&intent)).await;
+    assert!(!page.has_button(("answer", "approve")) && page.html.contains("needs a key"), "{}", page.html);
+    let plain = stage.yesgate(&["approve", &intent, "--yes"]);
+    assert!(plain.stderr.contains("assurance_too_low") || plain.stderr.contains("verified"), "{plain:?}");
+    let foreign = stage.yesgate(&["approve", &intent, "--yes", "--sign", other.to_str().unwrap()]);
+    assert!(foreign.stderr.contains("is nobody's here"), "{foreign:?}");
+    assert_eq!(play.stage.shown(&intent)["state"], "pending");
+
+    stage.yesgate(&["approve", &intent, "--yes", "--sign", mine.to_str().unwrap()]).ok();
+    let polled = play.polled(&intent).await;
+    assert_eq!((&polled["result"]["deleted"], &polled["assurance"]), (&json!("a"), &json!("verified")));
+    assert_eq!(play.stage.shown(&intent)["decision"]["by"], "owner with an SSH key");
+    play.finish(1);
+}
+
+/// THREATS §4.2: a yes that somebody writes into the database does not run a call that needs a signature; nor does a
+/// key that they enrol there.
+#[tokio::test]
+async fn a_key_that_was_revoked_signs_nothing() {
+    let play = Play::with("", RULES).await;
+    let stage = play.stage.stage();
+    let mine = key(&play, "mine");
+    stage.yesgate(&["people", "add-key", "owner", mine.with_extension("pub").to_str().unwrap()]).ok();
+    let intent = super::eventually("a key counts", async || {
+        let asked = play.ann.call("notes", "delete_note", json!({"id": "a"})).await;
+        (asked.status == 202).then(|| asked.text_of("intent_id"))
+    })
+    .await;
+    assert!(stage.yesgate(&["people", "forget-keys", "owner"]).ok().stdout.contains("1 keys"));
+    let late = stage.yesgate(&["approve", &intent, "--yes", "--sign", mine.to_str().unwrap()]);
+    assert!(late.stderr.contains("is nobody's here"), "{late:?}");
+    let again = super::eventually("nobody can be asked", async || {
+        let asked = play.ann.call("notes", "delete_note", json!({"id": "b"})).await;
+        (asked.status == 403).then_some(asked)
+    })
+    .await;
+    assert_eq!(again.body["error"], "no_approver_reachable");
+    play.finish(0);
+}
+
+/// X6: whoever a call is made for does not say yes to it by being signed in.
+#[tokio::test]
+async fn nobody_approves_their_own_call_by_a_click() {
+    let play = Play::new().await;
+    let ann = play.person(&["ann"]).await;
+    let intent = play.delete("a").await;
+    let page = ann.get(&page_of(&intent)).await;
+    assert!(!page.has_button(("answer", "approve")) && page.html.contains("your own call"), "{}", page.html);
+    // A form that was sent all the same is refused by the judgement.
+    let owners = play.owner.get(&page_of(&intent)).await;
+    let seen = owners.form_with(("answer", "approve")).1;
+    let seen = seen.iter().find(|(name, _)| name == "seen").unwrap().1.clone();
+    let token = page.form_with(("answer", "deny")).1.into_iter().find(|(name, _)| name == "token").unwrap().1;
+    let forged = super::eventually("it is taken", async || {
+        let fields = [("token", token.as_str()), ("seen", seen.as_str()), ("answer", "approve")];
+        let answer = ann.post(&page_of(&intent), &fields).await;
+        (answer.status != 403).then_some(answer)
+    })
+    .await;
+    assert_eq!(forged.status, 409, "{}", forged.html);
+    assert_eq!(play.stage.shown(&intent)["state"], "pending");
+    assert_eq!(approve(&play.owner, &owners, &[]).await.status, 303);
+    play.polled(&intent).await;
+    play.finish(1);
+}
