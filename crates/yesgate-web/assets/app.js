@@ -122,6 +122,12 @@ async function send(path, fields) {
   return told;
 }
 
+// What browsers say in words that nobody wants to read.
+const WORDS = {
+  NotAllowedError: "The passkey was not used. Nothing was changed.",
+  InvalidStateError: "This device has a key of yours already.",
+};
+
 // Does something with a passkey when a form is sent, and says what went wrong.
 function onSend(root, selector, work) {
   for (const form of root.querySelectorAll(selector)) {
@@ -133,7 +139,7 @@ function onSend(root, selector, work) {
       try {
         await work(form);
       } catch (error) {
-        problem.textContent = error.name === "NotAllowedError" ? "The passkey was not used. Nothing was changed." : error.message;
+        problem.textContent = WORDS[error.name] || error.message;
         problem.hidden = false;
       }
     });
