@@ -19,10 +19,18 @@ function holdBack(root) {
   for (const form of root.querySelectorAll("form[data-inert]")) {
     const button = form.querySelector("button.approve");
     const wait = Number(form.dataset.inert);
+    let waiting = null;
+    let isAt = false;
     const hold = () => {
+      // What is disabled loses the focus; whoever was there by keyboard gets it back.
+      isAt ||= document.activeElement === button;
       button.disabled = true;
-      clearTimeout(button.waiting);
-      button.waiting = setTimeout(() => { button.disabled = false; }, wait);
+      clearTimeout(waiting);
+      waiting = setTimeout(() => {
+        button.disabled = false;
+        if (isAt && document.activeElement === document.body) button.focus({ preventScroll: true });
+        isAt = false;
+      }, wait);
     };
     hold();
     addEventListener("focus", hold);
@@ -68,19 +76,18 @@ async function lookAgain() {
   if (looking) { again = true; return; }
   looking = true;
   try {
-    const asked = Date.now();
     const answer = await fetch(location.href, { credentials: "same-origin", redirect: "manual" });
     if (answer.type === "opaqueredirect" || answer.status === 401) { location.reload(); return; }
-    const date = Date.parse(answer.headers.get("date"));
-    if (date) skew = Math.round((date - asked) / 1000) * -1000;
+    // What a form led to cannot always be read again; it stays as it is.
+    if (!answer.ok) return;
+    setClock(Date.parse(answer.headers.get("date")));
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const [here, there] = [document, page].map((root) => root.querySelector("[data-live]"));
     document.title = page.title;
-    document.querySelector("header.top nav").replaceWith(page.querySelector("header.top nav"));
-    if (here && there && here.dataset.live !== there.dataset.live) {
-      here.replaceWith(there);
-      holdBack(there);
-      passkeys(there);
+    put(page, "header.top nav", (nav) => nav.textContent);
+    const content = put(page, "[data-live]", (live) => live.dataset.live);
+    if (content) {
+      holdBack(content);
+      passkeys(content);
     }
   } catch {
     // The gateway is away; the stream comes back when it does.
@@ -88,6 +95,27 @@ async function lookAgain() {
     looking = false;
     if (again) { again = false; setTimeout(lookAgain, 250); }
   }
+}
+
+// The answer tells whole seconds; only a clock that is further off than that is wrong.
+function setClock(date) {
+  const ahead = date - Date.now();
+  if (ahead) skew = Math.abs(ahead) > 2000 ? ahead : 0;
+}
+
+// Puts a part of another page in the place of ours where they differ, and gives it back. Whoever was at
+// something in it by keyboard is at the same thing afterwards, or at the content where that has gone.
+function put(page, selector, version) {
+  const [here, there] = [document, page].map((root) => root.querySelector(selector));
+  if (!here || !there || version(here) === version(there)) return null;
+  const at = here.contains(document.activeElement) ? document.activeElement : null;
+  here.replaceWith(there);
+  if (at) {
+    const path = at.getAttribute("href");
+    const same = path && there.querySelector(`a[href="${CSS.escape(path)}"]`);
+    (same || document.querySelector("#main")).focus({ preventScroll: true });
+  }
+  return there;
 }
 
 // Passkeys: what the gateway wants signed comes as JSON, and goes back as JSON.
@@ -178,4 +206,7 @@ if (document.querySelector("header.top")) {
   setInterval(runDown, 1000);
   const live = new EventSource("/live");
   live.addEventListener("changed", lookAgain);
+  // What changed while nobody told us: before the stream began, or while it was away.
+  live.addEventListener("open", lookAgain);
+  live.addEventListener("error", () => { if (live.readyState === EventSource.CLOSED) lookAgain(); });
 }

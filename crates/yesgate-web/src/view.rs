@@ -100,12 +100,12 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// Of a question that waits.
+    /// Of a question that waits. One whose time is over does not, whether somebody has noticed or not.
     pub(crate) fn of(intent: &Intent, now: Timestamp) -> Option<Self> {
-        if intent.state() != State::Pending {
+        let left = intent.decide_by().duration_since(now);
+        if intent.state() != State::Pending || !left.is_positive() {
             return None;
         }
-        let left = intent.decide_by().duration_since(now).max(SignedDuration::ZERO);
         let all = intent.decide_by().duration_since(intent.opened_at()).max(SignedDuration::from_secs(1));
         let gone = 1.0 - (left.as_secs_f64() / all.as_secs_f64()).clamp(0.0, 1.0);
         Some(Self {
