@@ -142,6 +142,7 @@ async fn serve_http(
     let tending = tokio::spawn(Arc::clone(&hub).tend());
     let keeping = tokio::spawn(renew_keys(ledger.clone(), keeper));
     let witnessing = tokio::spawn(keep_fresh(ledger.clone(), registry, strongest, pages::proves(naming)));
+    let expiring = tokio::spawn(pages::expire(ledger.clone()));
     let reloading = tokio::spawn(reload::watch(settings, workshop, Arc::clone(&hub), rest));
     let told = Told::listen()?;
     let crew = Crew::start().context("no threads can be had to serve connections")?;
@@ -154,6 +155,7 @@ async fn serve_http(
         told.times(1).await;
         tracing::info!("shutting down: what is under way may end");
         tending.abort();
+        expiring.abort();
         reloading.abort();
         front.close();
         site.close();

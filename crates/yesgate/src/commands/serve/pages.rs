@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use yesgate::SystemEntropy;
 use yesgate_core::assurance::Assurance;
@@ -42,6 +43,17 @@ pub(super) fn origin(config: &ServeConfig, bound: SocketAddr) -> String {
     }
 }
 
+/// Notices within a second what nobody decided in time, so that it is counted nowhere any more and stands in the
+/// history: nobody may ever ask for it again.
+pub(super) async fn expire(ledger: Ledger) {
+    loop {
+        tokio::time::sleep(LOOKING).await;
+        if let Err(error) = ledger.sweep().await {
+            tracing::warn!(%error, "what is over could not be noticed: {error}");
+        }
+    }
+}
+
 /// Makes sure that somebody can come in: where no owner has ever signed in, prints a link for one.
 pub(super) async fn invite_first(
     ledger: &Ledger,
@@ -78,3 +90,6 @@ pub(super) async fn invite_first(
     eprintln!("  {origin}/sign-in#{}", secret.expose());
     Ok(())
 }
+
+/// The time between two looks for what is over.
+const LOOKING: Duration = Duration::from_secs(1);
