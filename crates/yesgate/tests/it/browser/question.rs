@@ -1,6 +1,6 @@
 //! The page of one question.
 
-use yesgate_testkit::{Browser, Device, eventually};
+use yesgate_testkit::{Browser, Device};
 
 use super::{Play, assert_sound};
 
@@ -45,8 +45,7 @@ async fn a_person_says_yes_and_no_on_the_page_of_a_question() {
         let intent = play.ask(note).await;
         page.goto(&play.address(&intent));
         page.click("button", button);
-        let what = format!("the question is {state}");
-        eventually(&what, async || (play.stage.shown(&intent)["state"] == state).then_some(())).await;
+        play.becomes(&intent, state).await;
         assert_eq!(play.stage.calls("notes").len(), 1, "only the yes ran anything");
         page.goto(&play.address(&intent));
         assert_eq!(page.count_role("button", button), 0, "it is decided");
