@@ -77,7 +77,8 @@ async function lookAgain() {
   looking = true;
   try {
     const answer = await fetch(location.href, { credentials: "same-origin", redirect: "manual" });
-    if (answer.type === "opaqueredirect" || answer.status === 401) { location.reload(); return; }
+    // Signed out. Not by loading anew: that would send a form again that this page came from.
+    if (answer.type === "opaqueredirect" || answer.status === 401) { location.assign(location.href); return; }
     // What a form led to cannot always be read again; it stays as it is.
     if (!answer.ok) return;
     setClock(Date.parse(answer.headers.get("date")));

@@ -5,6 +5,7 @@
 mod everywhere;
 mod keyboard;
 mod live;
+mod passkeys;
 mod plain;
 mod question;
 mod sign_in;
@@ -39,6 +40,12 @@ channel = "web"
 confirm = "type"
 type = "args.name"
 assurance = "signed_in"
+[[rules]]
+name = "payments"
+tool = "notes/pay"
+then = "ask"
+channel = "web"
+assurance = "verified"
 "#;
 
 impl Play {
