@@ -91,12 +91,15 @@ impl Site {
         let existing = keys.passkeys(&visitor.person.id);
         let names = Names { login: name, shown: name };
         let begun = keys.ceremonies.begin_enrolment(&visitor.person.id, names, &existing);
-        let (create, state) = begun.map_err(unexpected)?;
+        let (create, state) = begun.map_err(|error| unexpected(&error))?;
         let (confirm, challenge) = match existing.is_empty() {
             true => (Value::Null, None),
             false => {
                 let challenge = self.draw()?;
-                let options = keys.ceremonies.approval_options(&challenge, &existing).map_err(unexpected)?;
+                let options = keys
+                    .ceremonies
+                    .approval_options(&challenge, &existing)
+                    .map_err(|error| unexpected(&error))?;
                 (read(&options), Some(challenge))
             }
         };
@@ -179,7 +182,7 @@ impl Site {
 
     pub(crate) async fn begin_passkey(&self, visit: &Visit) -> Result<Answer, Trouble> {
         let keys = self.keys().ok_or(Trouble::NotFound)?;
-        let (options, state) = keys.ceremonies.begin_sign_in().map_err(unexpected)?;
+        let (options, state) = keys.ceremonies.begin_sign_in().map_err(|error| unexpected(&error))?;
         let begun = Begun::SignIn(Box::new(state));
         let Some(ceremony) = keys.begin(self.draw()?, begun, visit.now) else { return Ok(busy()) };
         Ok(answer::json(StatusCode::OK, &json!({"ceremony": ceremony, "get": read(&options)})))
@@ -250,7 +253,7 @@ fn problem(status: StatusCode, words: &str) -> Answer {
     answer::json(status, &json!({"error": words}))
 }
 
-fn unexpected(error: CeremonyError) -> Trouble {
+fn unexpected(error: &CeremonyError) -> Trouble {
     tracing::error!(%error, "a ceremony could not begin: {error}");
     Trouble::Nonsense("passkeys cannot be used at this moment")
 }

@@ -38,6 +38,7 @@ mod purge;
 mod reading;
 #[cfg(test)]
 mod sight;
+#[cfg(test)]
 mod sign_in;
 #[cfg(test)]
 mod stops;

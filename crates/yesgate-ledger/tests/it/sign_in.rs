@@ -110,7 +110,7 @@ async fn a_session_ends_in_every_way_it_should() {
             held.push(sign_in(&ledger, seed * 10 + tab, seed * 100 + tab).await.unwrap());
         }
     }
-    let [a1, a2, b1, b2] = held.as_slice() else { unreachable!() };
+    let [a1, a2, b1, b2] = &held[..] else { panic!("four browsers signed in") };
     let first = ledger.session(a1.hash()).await.unwrap().unwrap().0.id;
     // Nobody ends somebody else's session by naming it.
     assert_eq!(ledger.end_sessions(&bob.id, Some(first.clone()), "bob").await.unwrap(), 0);
