@@ -14,6 +14,7 @@ mod lookalike;
 mod number;
 pub(crate) mod plain;
 mod read;
+mod screen;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 
 use self::read::{MAX_DEPTH, Rules};
+pub use self::screen::on_screen;
 
 /// A JSON value in its one canonical spelling (RFC 8785).
 ///

@@ -126,7 +126,7 @@ impl Page {
         let form = forms.next().unwrap_or_else(|| panic!("no button {name}={value} in {}", self.html));
         let action = between(form, "action=\"", "\"").expect("a form goes somewhere").to_owned();
         let hidden = form.split("<input type=\"hidden\" ").skip(1).map(|input| {
-            let part = |key: &str| between(input, &format!("{key}=\""), "\"").unwrap_or_default().to_owned();
+            let part = |key: &str| unescaped(between(input, &format!("{key}=\""), "\"").unwrap_or_default());
             (part("name"), part("value"))
         });
         let fields = hidden.chain([(name.to_owned(), value.to_owned())]).collect();
@@ -147,7 +147,7 @@ impl Page {
             .split('<')
             .filter(|tag| tag.starts_with("input type=\"hidden\"") || tag.starts_with("button"));
         let fields = inputs.filter_map(|tag| {
-            let part = |key: &str| between(tag, &format!("{key}=\""), "\"").map(str::to_owned);
+            let part = |key: &str| between(tag, &format!("{key}=\""), "\"").map(unescaped);
             Some((part("name")?, part("value")?))
         });
         (action, fields.collect())
@@ -174,6 +174,12 @@ impl Page {
 
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     text.split_once(before)?.1.split_once(after).map(|(inside, _)| inside)
+}
+
+/// An attribute as a browser reads it.
+fn unescaped(html: &str) -> String {
+    let marks = [("&#34;", "\""), ("&#39;", "'"), ("&#60;", "<"), ("&#62;", ">"), ("&#38;", "&")];
+    marks.into_iter().fold(html.to_owned(), |text, (escaped, mark)| text.replace(escaped, mark))
 }
 
 fn encoded(text: &str) -> String {

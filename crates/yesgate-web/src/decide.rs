@@ -4,7 +4,6 @@
 
 use jiff::{SignedDuration, Timestamp};
 use yesgate_core::assurance::Assurance;
-use yesgate_core::digest::{CallDigest, Digest};
 use yesgate_core::grant::{Limits, Wish, WishedScope};
 use yesgate_core::id::GrantId;
 use yesgate_core::intent::{Answer as Answered, Approver, Intent};
@@ -123,9 +122,7 @@ impl Site {
         intent: &Intent,
         by: Approver,
     ) -> Result<Result<(), Refusal>, Trouble> {
-        let seen =
-            visit.form.one("seen").and_then(|seen| Digest::try_from(seen.to_owned()).ok()).map(CallDigest);
-        let seen = seen.ok_or(Trouble::Nonsense("the form does not say what was seen"))?;
+        let seen = visit.digest("seen")?;
         match self.wish(visit)? {
             None => {
                 let update = self

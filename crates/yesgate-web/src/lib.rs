@@ -6,11 +6,15 @@
 //! - Opening a page changes nothing: only a `POST` does, from a page of ours, by somebody who is signed in, with a
 //!   token that was made for that very form and is used once.
 //! - Whatever did not come from us is shown as [`yesgate_core::render::Sanitized`] text.
-//! - It never talks to the agent's side. The two meet in the ledger.
+//! - It never talks to the agent's side. The two meet in the ledger; what needs the configuration is asked of a
+//!   [`desk::Desk`].
 
 mod answer;
 mod assets;
 mod decide;
+pub mod desk;
+mod diff;
+mod edit;
 mod form;
 mod grants;
 mod history;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::id::IntentId;
 use yesgate_core::intent::{Answer as Said, CLAIM, DoneKind, Intent, ResultKind, State, Surface};
-use yesgate_core::json::{Limits, parse_lenient};
+use yesgate_core::json::{Limits, on_screen, parse_lenient};
 use yesgate_core::person::Role;
 use yesgate_core::proof::Nonce;
 use yesgate_core::redact::redact;
@@ -52,9 +52,9 @@ struct Page {
 
 /// A line about a question.
 #[derive(Clone, Debug)]
-struct Fact {
-    name: &'static str,
-    value: Sanitized,
+pub(crate) struct Fact {
+    pub(crate) name: &'static str,
+    pub(crate) value: Sanitized,
 }
 
 /// What a visitor can decide.
@@ -73,6 +73,17 @@ struct Decision {
     signing: Option<Signing>,
     remember: Remembering,
     client: Sanitized,
+    /// The form that changes the arguments, where they can be changed.
+    edit: Option<Editing>,
+}
+
+/// The form that changes the arguments.
+struct Editing {
+    token: String,
+    /// What stands in it: the arguments, or what the visitor made of them.
+    text: String,
+    rows: usize,
+    is_open: bool,
 }
 
 /// What a passkey is to sign.
@@ -131,7 +142,7 @@ impl Site {
             arguments: lines(&arguments),
             claim: claim(&intent),
             result: result(&intent),
-            decision: self.decision(&intent, visitor, now)?,
+            decision: self.decision(visit, &intent, visitor, now)?,
             settle: match intent.state() == State::Unknown && visitor.person.may(Role::Approver) {
                 true => Some(self.token(visitor, &format!("/approve/{}/resolve", intent.id()), now)?),
                 false => None,
@@ -143,6 +154,7 @@ impl Site {
 
     fn decision(
         &self,
+        visit: &Visit,
         intent: &Intent,
         visitor: &Visitor,
         now: Timestamp,
@@ -169,7 +181,28 @@ impl Site {
                 Remember::AnyScope => Remembering { exact: true, tool: true },
             },
             client: Sanitized::line(question.binding.caller.client.as_str()),
+            edit: match question.can_be_edited() && self.not_yes(intent, visitor).is_none() {
+                true => Some(self.editing(visit, intent, visitor, now)?),
+                false => None,
+            },
         }))
+    }
+
+    fn editing(
+        &self,
+        visit: &Visit,
+        intent: &Intent,
+        visitor: &Visitor,
+        now: Timestamp,
+    ) -> Result<Editing, Trouble> {
+        let made = visit.form.one("arguments").map(str::to_owned);
+        let is_open = made.is_some();
+        let text = made.unwrap_or_else(|| {
+            let arguments = intent.question().binding.arguments.to_value();
+            on_screen(&format!("{arguments:#}"))
+        });
+        let token = self.token(visitor, &format!("/approve/{}/edit", intent.id()), now)?;
+        Ok(Editing { token, rows: text.lines().count().clamp(4, 24), text, is_open })
     }
 
     /// Whether only a key will do: the rule says so, or it is the visitor's own call.
@@ -198,7 +231,7 @@ impl Site {
     }
 
     /// Why nobody can say yes here, where that is so.
-    fn not_yes(&self, intent: &Intent, visitor: &Visitor) -> Option<String> {
+    pub(crate) fn not_yes(&self, intent: &Intent, visitor: &Visitor) -> Option<String> {
         if self.wants_key(intent, visitor) && intent.question().least != Assurance::Verified {
             return Some(
                 "It is your own call: only a key of yours says yes to it. Enrol a passkey under Keys."
@@ -224,7 +257,7 @@ impl Site {
     }
 }
 
-fn facts(intent: &Intent) -> Vec<Fact> {
+pub(crate) fn facts(intent: &Intent) -> Vec<Fact> {
     let question = intent.question();
     let binding = &question.binding;
     let mut facts = Vec::new();
@@ -301,12 +334,12 @@ fn result(intent: &Intent) -> Option<Vec<Sanitized>> {
     Some(lines(&shown))
 }
 
-fn lines(value: &Value) -> Vec<Sanitized> {
+pub(crate) fn lines(value: &Value) -> Vec<Sanitized> {
     render_value(value).unwrap_or_else(|error| vec![Sanitized::line(&error.to_string())])
 }
 
 /// How many keys there are, at all levels (REN5).
-fn keys(value: &Value) -> usize {
+pub(crate) fn keys(value: &Value) -> usize {
     match value {
         Value::Object(members) => members.values().map(|member| 1 + keys(member)).sum(),
         Value::Array(items) => items.iter().map(keys).sum(),

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use tokio::sync::watch;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::clock::Entropy;
+use yesgate_core::digest::{CallDigest, Digest};
 use yesgate_core::id::IntentId;
 use yesgate_core::intent::{Approver, Surface};
 use yesgate_core::person::Session;
@@ -19,6 +20,7 @@ use yesgate_ledger::{Ledger, LedgerError};
 
 use crate::answer::{self, Answer};
 use crate::assets;
+use crate::desk::{Desk, DeskError};
 use crate::form::Form;
 use crate::keys::Keys;
 use crate::table::{self, Access, Found, Place};
@@ -30,6 +32,8 @@ use crate::visit::{Address, Visitor};
 pub struct Site {
     pub(crate) ledger: Ledger,
     entropy: Arc<dyn Entropy>,
+    /// The operator's side.
+    pub(crate) desk: Arc<dyn Desk>,
     settings: SiteSettings,
     tokens: Tokens,
     /// Whether open pages are still told what changes.
@@ -74,6 +78,12 @@ impl Visit {
         let mut pairs = form_urlencoded::parse(query.as_bytes());
         pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
     }
+
+    /// The digest of a call that a form carries: what was on the page.
+    pub(crate) fn digest(&self, name: &str) -> Result<CallDigest, Trouble> {
+        let digest = self.form.one(name).and_then(|digest| Digest::try_from(digest.to_owned()).ok());
+        digest.map(CallDigest).ok_or(Trouble::Nonsense("the form does not say what was seen"))
+    }
 }
 
 /// Why there is no page.
@@ -81,6 +91,8 @@ impl Visit {
 pub(crate) enum Trouble {
     /// The ledger cannot be used.
     Ledger(LedgerError),
+    /// The operator's side cannot be asked.
+    Desk(DeskError),
     /// There are no random bytes.
     NoEntropy,
     /// There is no such thing for this visitor.
@@ -97,6 +109,12 @@ impl From<LedgerError> for Trouble {
     }
 }
 
+impl From<DeskError> for Trouble {
+    fn from(error: DeskError) -> Self {
+        Self::Desk(error)
+    }
+}
+
 impl From<Untaken> for Trouble {
     fn from(why: Untaken) -> Self {
         Self::Form(why)
@@ -104,11 +122,17 @@ impl From<Untaken> for Trouble {
 }
 
 impl Site {
-    /// A site over this ledger.
-    pub fn new(ledger: Ledger, entropy: Arc<dyn Entropy>, settings: SiteSettings) -> Self {
+    /// A site over this ledger, with the operator's side behind it.
+    pub fn new(
+        ledger: Ledger,
+        entropy: Arc<dyn Entropy>,
+        desk: Arc<dyn Desk>,
+        settings: SiteSettings,
+    ) -> Self {
         Self {
             ledger,
             entropy,
+            desk,
             settings,
             tokens: Tokens::default(),
             telling: watch::Sender::new(Telling::Goes),
@@ -202,6 +226,8 @@ impl Site {
             | Place::Live
             | Place::Question
             | Place::Decide
+            | Place::LookAtEdit
+            | Place::ApproveEdit
             | Place::Resolve
             | Place::History
             | Place::Grants
@@ -226,6 +252,8 @@ impl Site {
             Place::Live => Ok(self.live()),
             Place::Question => self.question(visit, visitor, None).await,
             Place::Decide => self.decide(visit, visitor).await,
+            Place::LookAtEdit => self.look_at_edit(visit, visitor).await,
+            Place::ApproveEdit => self.approve_edit(visit, visitor).await,
             Place::Resolve => self.resolve(visit, visitor).await,
             Place::History => self.history(visit, visitor).await,
             Place::Grants => self.grants(visit, visitor).await,
@@ -334,6 +362,11 @@ impl Trouble {
                 let words =
                     format!("The ledger cannot be used: {}. Nothing was changed.", error.public_reason());
                 answer::trouble(StatusCode::SERVICE_UNAVAILABLE, "Not now", &words)
+            }
+            Self::Desk(error) => {
+                tracing::error!(%error, "a page could not be answered: {error}");
+                let words = "The gateway cannot look that up; its log says why. Nothing was changed.";
+                answer::trouble(StatusCode::SERVICE_UNAVAILABLE, "Not now", words)
             }
             Self::NoEntropy => {
                 let words = "This machine has no random bytes to give. Nothing was changed.";

@@ -42,6 +42,10 @@ pub(crate) enum Place {
     Question,
     /// Decides one question.
     Decide,
+    /// Shows what somebody would make of one question.
+    LookAtEdit,
+    /// Says yes to that.
+    ApproveEdit,
     /// Settles a run whose answer was lost.
     Resolve,
     /// What is over.
@@ -104,7 +108,7 @@ const APPROVER: Access = Access::AtLeast(Role::Approver);
 const OWNER: Access = Access::AtLeast(Role::Owner);
 
 /// All of them.
-pub(crate) const TABLE: [Entry; 31] = [
+pub(crate) const TABLE: [Entry; 34] = [
     get("/assets/style.css", Access::Anyone, Place::Style),
     get("/assets/app.js", Access::Anyone, Place::Script),
     get("/favicon.svg", Access::Anyone, Place::Icon),
@@ -121,6 +125,10 @@ pub(crate) const TABLE: [Entry; 31] = [
     get("/live", VIEWER, Place::Live),
     get("/approve/{intent_id}", VIEWER, Place::Question),
     post("/approve/{intent_id}", APPROVER, Place::Decide),
+    // Where somebody comes back to what a form of theirs showed, there is the question.
+    get("/approve/{intent_id}/edit", VIEWER, Place::Question),
+    post("/approve/{intent_id}/edit", APPROVER, Place::LookAtEdit),
+    post("/approve/{intent_id}/edited", APPROVER, Place::ApproveEdit),
     post("/approve/{intent_id}/resolve", APPROVER, Place::Resolve),
     get("/history", VIEWER, Place::History),
     get("/grants", VIEWER, Place::Grants),

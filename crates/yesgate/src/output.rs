@@ -7,6 +7,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use yesgate_core::json::on_screen;
 use yesgate_core::refusal::Refusal;
 
 /// Prints one line. A reader that has seen enough (`| head`) is no error.
@@ -18,20 +19,6 @@ pub(crate) fn line(text: impl fmt::Display) {
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     line(on_screen(&serde_json::to_string_pretty(value)?));
     Ok(())
-}
-
-/// JSON in which nothing can steer a terminal or hide on it. Outside of its strings JSON is plain
-/// ASCII, so whatever is escaped here stands in a string and means the same to programs.
-pub(crate) fn on_screen(json: &str) -> String {
-    let mut units = [0; 2];
-    json.chars().fold(String::with_capacity(json.len()), |mut plain, c| {
-        if c == '\n' || c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric() {
-            plain.push(c);
-        } else {
-            plain.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
-        }
-        plain
-    })
 }
 
 /// Prints columns, each as wide as its widest cell; the last one is not padded.

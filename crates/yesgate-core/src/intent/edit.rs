@@ -56,7 +56,7 @@ impl Slot {
         if seen != old.digest || !question.changes_only_arguments_of(&old.question) {
             return Err(old.refusal(Why::ContentChanged));
         }
-        if !(is_plain(&old.question) && is_plain(&question)) {
+        if !(old.question.can_be_edited() && question.can_be_edited()) {
             return Err(old.refusal(Why::NotEditable));
         }
         question.least = question.least.max(old.question.least);
@@ -71,17 +71,17 @@ impl Slot {
     }
 }
 
-/// Whether it is a call of a tool that a plain yes or no decides: no preview, nothing to type, nobody else to agree,
-/// no key.
-fn is_plain(question: &Question) -> bool {
-    question.binding.is_tool_call()
-        && question.confirm == ConfirmType::Simple
-        && question.quorum == Quorum::ONE
-        && question.standing.is_none()
-        && question.preview.is_none()
-}
-
 impl Question {
+    /// Whether it is a call of a tool that a plain yes or no decides: no preview, nothing to type, nobody else to
+    /// agree, no key.
+    pub fn can_be_edited(&self) -> bool {
+        self.binding.is_tool_call()
+            && self.confirm == ConfirmType::Simple
+            && self.quorum == Quorum::ONE
+            && self.standing.is_none()
+            && self.preview.is_none()
+    }
+
     fn changes_only_arguments_of(&self, old: &Self) -> bool {
         let mut binding = old.binding.clone();
         binding.arguments = self.binding.arguments.clone();

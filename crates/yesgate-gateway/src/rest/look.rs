@@ -34,9 +34,10 @@ impl RestFront {
         };
         if intent.result().is_some()
             && !intent.handed_over()
-            && let Err(error) = self.gate.ledger().update(&id, |intent, now| intent.hand_over(now)).await
+            && let Err(error) =
+                self.gate.ledger().update(intent.id(), |intent, now| intent.hand_over(now)).await
         {
-            tracing::error!(intent.id = %id, %error, "a hand-over could not be written: {error}");
+            tracing::error!(intent.id = %intent.id(), %error, "a hand-over could not be written: {error}");
         }
         let standing = Standing::of(&intent);
         let mut response = answer::json(StatusCode::OK, &Value::Object(described(&intent, standing)));
@@ -46,12 +47,18 @@ impl RestFront {
         response
     }
 
-    /// The question as it is now: one whose time is over has expired, whether somebody noticed or not.
+    /// The question as it is now: one whose time is over has expired, whether somebody noticed or not, and one that a
+    /// human changed is what they made of it.
     async fn present(&self, id: &IntentId) -> Result<Option<Intent>, LedgerError> {
         let ledger = self.gate.ledger();
-        match ledger.intent(id).await? {
+        let found = ledger.intent(id).await?;
+        let found = match found.as_ref().and_then(Intent::edited_as) {
+            Some(changed) => ledger.intent(changed).await?,
+            None => found,
+        };
+        match found {
             Some(intent) if intent.ends_at().is_some_and(|end| ledger.now() >= end) => {
-                let noticed = ledger.update(id, |intent, now| {
+                let noticed = ledger.update(intent.id(), |intent, now| {
                     intent.notice_expiry(now);
                     intent.clone()
                 });
@@ -165,6 +172,10 @@ fn described(intent: &Intent, standing: Standing) -> Map<String, Value> {
                 set("reason", reason.clone());
             }
         }
+    }
+    if intent.edited().is_some() && intent.purged_at().is_none() {
+        set("edited", true.into());
+        set("arguments", intent.question().binding.arguments.to_value());
     }
     if let Some(decision) = intent.decision() {
         set("assurance", decision.assurance.as_str().into());

@@ -305,6 +305,9 @@ fn schemas() -> Value {
                 "outcome": {"enum": ["ok", "tool_error", "not_sent"]},
                 "result": {"description": "What the call itself would have been answered with."},
                 "assurance": {"type": "string", "description": "How well a human was proven."},
+                "edited": {"type": "boolean", "description": "A human changed the arguments before they said yes; \
+                    everything here is about the changed call."},
+                "arguments": {"type": "object", "description": "What a human changed the arguments to."},
                 "expires_at": {"type": "string", "format": "date-time"},
                 "poll_interval_seconds": {"type": "integer"},
             },

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use http::Request;
 use http::header::{CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN};
@@ -10,12 +11,14 @@ use jiff::{SignedDuration, Timestamp};
 use yesgate_core::assurance::Assurance;
 use yesgate_core::clock::{Clock, Entropy, EntropyError};
 use yesgate_core::id::{BootId, PersonId, SessionId};
+use yesgate_core::intent::Intent;
 use yesgate_core::person::{Person, Role, SessionSecret, SignInWay};
 use yesgate_http::edge::pages::Pages as _;
 use yesgate_ledger::{Ledger, NewSession};
 
 use super::{Site, SiteSettings};
 use crate::answer::Answer;
+use crate::desk::{Desk, DeskError, Revised};
 use crate::table::{Access, Entry, Place, TABLE};
 use crate::token::Tokens;
 
@@ -37,6 +40,17 @@ impl Entropy for Dice {
     }
 }
 
+/// An operator's side that has nothing.
+#[derive(Debug)]
+struct BareDesk;
+
+#[async_trait]
+impl Desk for BareDesk {
+    async fn revise(&self, _: &Intent, _: &str) -> Result<Revised, DeskError> {
+        Ok(Revised::Same)
+    }
+}
+
 struct Play {
     site: Site,
     ledger: Ledger,
@@ -46,7 +60,8 @@ impl Play {
     async fn new() -> Self {
         let ledger = Ledger::in_memory(Arc::new(Noon), BootId::from_entropy([9; 32])).await.unwrap();
         let settings = SiteSettings { public: None, proves: Assurance::SignedIn, keys: None };
-        Self { site: Site::new(ledger.clone(), Arc::new(Dice::default()), settings), ledger }
+        let site = Site::new(ledger.clone(), Arc::new(Dice::default()), Arc::new(BareDesk), settings);
+        Self { site, ledger }
     }
 
     /// Somebody of this role, and what their browser holds.

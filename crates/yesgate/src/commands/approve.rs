@@ -14,8 +14,10 @@ use yesgate_core::intent::{Approver, Edit, Intent, State, Surface};
 use yesgate_core::refusal::{Refusal, Why};
 use yesgate_core::render::Sanitized;
 use yesgate_ledger::Ledger;
+use yesgate_web::desk::Revised;
 
 use super::questions::{Found, describe, find, print, print_preview_now};
+use super::wrap::REACH;
 use super::{edit, grants, sign};
 use crate::cli::{ApproveArgs, DenyArgs, ResolveArgs, RespondArgs};
 use crate::output::{self, Done, Hinted};
@@ -97,10 +99,12 @@ async fn approve_edited(
     file: &str,
     as_json: bool,
 ) -> anyhow::Result<Option<Done>> {
-    let question = match edit::edited(settings, ledger, intent, file).await? {
-        Ok(Some(question)) => question,
-        Ok(None) => return Ok(None),
-        Err(refusal) => return Ok(Some(output::refusal(&refusal))),
+    let text = edit::changed_text(intent, file)?;
+    let question = match edit::revised(settings, ledger, intent, &text, REACH).await? {
+        Revised::As(question) => *question,
+        Revised::Same => return Ok(None),
+        Revised::Refused(refusal) => return Ok(Some(output::refusal(&refusal))),
+        Revised::Unreadable(why) => return Err(Hinted::new(why, None::<String>).into()),
     };
     let id = IntentId::from_entropy(SystemEntropy.draw()?);
     // Only to be looked at: the ledger opens the real one.

@@ -1,4 +1,4 @@
-//! `approve --edit`: a human changes the arguments, and says yes to what came of it.
+//! `approve --edit`, and the same on a page: a human changes the arguments, and says yes to what came of it.
 //!
 //! INVARIANT: the changed call is judged here by the policy and the pins, shown whole, and judged again by the gate
 //! that runs it, which also knows the present state. The stricter of the two holds.
@@ -7,99 +7,77 @@ use std::io::{IsTerminal as _, Read as _};
 use std::process::Command;
 
 use anyhow::Context as _;
+use yesgate_core::assurance::Assurance;
 use yesgate_core::call::{Presented, ToolCall};
-use yesgate_core::definition::ToolDefinition;
 use yesgate_core::intent::Intent;
 use yesgate_core::json::{CanonicalJson, Limits, parse_strict};
-use yesgate_core::policy::{ClientWays, Facts};
-use yesgate_core::refusal::{Refusal, Why};
+use yesgate_core::refusal::Why;
 use yesgate_core::render::{Sanitized, render_value};
-use yesgate_core::switch::OperatorSwitch;
 use yesgate_core::verdict::{Question, Verdict};
 use yesgate_ledger::Ledger;
+use yesgate_web::desk::Revised;
 
-use super::wrap::{REACH, trust};
+use super::outlook::{self, Outlook};
 use crate::catalogue;
 use crate::output::Hinted;
-use crate::settings::{Settings, now};
+use crate::settings::Settings;
 
-/// The question with changed arguments, as the policy puts it, or why it cannot be put. `None`: the arguments are as
-/// they were.
-pub(super) async fn edited(
+/// The question with changed arguments, as the policy puts it, where it can be put.
+pub(super) async fn revised(
     settings: &Settings,
     ledger: &Ledger,
     intent: &Intent,
-    file: &str,
-) -> anyhow::Result<Result<Option<Question>, Refusal>> {
-    let text = changed_text(intent, file)?;
-    let arguments = parse_strict(text.as_bytes(), Limits::default())
-        .map_err(|error| Hinted::new(format!("the arguments are not readable: {error}"), None::<String>))?;
+    text: &str,
+    reach: Assurance,
+) -> anyhow::Result<Revised> {
+    let arguments = match parse_strict(text.as_bytes(), Limits::default()) {
+        Ok(arguments) => arguments,
+        Err(error) => return Ok(Revised::Unreadable(format!("the arguments are not readable: {error}"))),
+    };
     if !arguments.is_object() {
-        return Err(Hinted::new("the arguments are no JSON object", None::<String>).into());
+        return Ok(Revised::Unreadable("the arguments are no JSON object".to_owned()));
     }
     let old = intent.question();
     let mut binding = old.binding.clone();
     binding.arguments = CanonicalJson::of(&arguments)?;
     if binding.arguments == old.binding.arguments {
-        return Ok(Ok(None));
+        return Ok(Revised::Same);
     }
-    let Some((definition, untrusted)) = definition(settings, old)? else {
-        return Ok(Err(Why::ToolChanged.into()));
-    };
-    let pins = ledger.pins(&binding.server).await?;
-    let regime = ledger.regimes().await?.of(&binding.caller);
-    let windows = settings.config.policy.windows(&binding);
-    let spent = ledger.spent(windows, binding.digest()).await?;
-    let facts = Facts {
-        definition: &definition,
-        trust: trust(&settings.config, &binding.server, untrusted),
-        known: pins.known(&binding.tool),
-        regime: &regime,
-        ways: ClientWays::default(),
-        switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
-        reach: REACH,
-        state: None,
-        spent: &spent,
-        now: now(),
-    };
+    // The definition that the question is bound to, and no other.
+    let seen = catalogue::all(&settings.home)?;
+    let tool = outlook::find(&seen, &binding.server, |definition| definition.digest == binding.definition);
+    let Some(tool) = tool else { return Ok(Revised::Refused(Why::ToolChanged.into())) };
+    let outlook = Outlook::of(&settings.config, ledger, &binding, tool).await?;
+    let facts = outlook.facts(&settings.config, &binding, reach, None);
     let presented = Presented { mode: Some(binding.mode), ..Presented::default() };
     // A human decides in earnest, even while the policy is only tried.
     let policy = settings.config.policy.in_earnest();
-    let verdict = policy.decide(ToolCall { binding: binding.clone() }, &presented, &facts);
-    Ok(match verdict {
+    let question = match policy.decide(ToolCall { binding: binding.clone() }, &presented, &facts) {
         // Whatever a rule would say by itself, it is this human's yes.
-        Verdict::Ask(question) => Ok(Some(Question { standing: None, ..*question })),
+        Verdict::Ask(question) => Question { standing: None, ..*question },
         // It would run unasked, or change nothing; the human says yes all the same.
-        Verdict::Forward(_) | Verdict::Unneeded(_) => match render_value(&arguments) {
-            Ok(_) => {
-                let words = format!("{} on {} with changed arguments", binding.tool, binding.server);
-                let summary = Sanitized::line(&words);
-                Ok(Some(Question { binding, summary, spend: None, ..old.clone() }))
+        Verdict::Forward(_) | Verdict::Unneeded(_) => {
+            if let Err(too_large) = render_value(&arguments) {
+                return Ok(Revised::Refused(Why::TooLargeToReview { bytes: too_large.bytes }.into()));
             }
-            Err(too_large) => Err(Why::TooLargeToReview { bytes: too_large.bytes }.into()),
-        },
-        Verdict::Refuse(refusal) => Err(refusal),
-        Verdict::AskWithPreview(..) | Verdict::Explain(_) | Verdict::Preview(_) => {
-            Err(Why::NotEditable.into())
+            let words = format!("{} on {} with changed arguments", binding.tool, binding.server);
+            let summary = Sanitized::line(&words);
+            Question { binding, summary, spend: None, ..old.clone() }
         }
-    })
-}
-
-/// The definition that the question is bound to, and how far its server is believed. `None`: it is another one by
-/// now, or was never seen.
-fn definition(settings: &Settings, old: &Question) -> anyhow::Result<Option<(ToolDefinition, bool)>> {
-    let seen = catalogue::all(&settings.home)?.into_iter().find(|seen| seen.server == old.binding.server);
-    let Some(seen) = seen else { return Ok(None) };
-    let definitions = seen.tools.iter().filter_map(|tool| {
-        let value = yesgate_core::json::parse_lenient(tool.get().as_bytes(), Limits::SERVER).ok()?;
-        ToolDefinition::parse(&value).ok()
-    });
-    let mut fitting = definitions.filter(|definition| definition.digest == old.binding.definition);
-    Ok(fitting.next().map(|definition| (definition, seen.untrusted)))
+        Verdict::Refuse(refusal) => return Ok(Revised::Refused(refusal)),
+        Verdict::AskWithPreview(..) | Verdict::Explain(_) | Verdict::Preview(_) => {
+            return Ok(Revised::Refused(Why::NotEditable.into()));
+        }
+    };
+    if !question.can_be_edited() {
+        return Ok(Revised::Refused(Why::NotEditable.into()));
+    }
+    let least = question.least.max(old.least);
+    Ok(Revised::As(Box::new(Question { least, ..question })))
 }
 
 /// The new arguments: from a file, from stdin, or out of an editor that begins with the old ones.
-fn changed_text(intent: &Intent, file: &str) -> anyhow::Result<String> {
+pub(super) fn changed_text(intent: &Intent, file: &str) -> anyhow::Result<String> {
     match file {
         "-" => {
             let mut text = String::new();

@@ -1,6 +1,7 @@
 //! `policy check|test|lint|explain`.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use yesgate_core::assurance::Assurance;
 use yesgate_core::call::{Presented, ToolCall};
 use yesgate_core::caller::Caller;
 use yesgate_core::definition::ToolDefinition;
@@ -8,16 +9,16 @@ use yesgate_core::digest::{Binding, ServerIdentity};
 use yesgate_core::id::{ServerName, ToolName};
 use yesgate_core::json::{CanonicalJson, Limits, parse_strict};
 use yesgate_core::mode::Mode;
-use yesgate_core::policy::{ClientWays, Facts};
+use yesgate_core::policy::Trace;
 use yesgate_core::regime::Regime;
-use yesgate_core::switch::OperatorSwitch;
+use yesgate_ledger::Ledger;
 
-use super::tools::matrix;
-use super::wrap::{REACH, trust};
+use super::outlook::{self, Outlook, Tool};
+use super::wrap::{REACH, local_caller};
 use crate::catalogue;
 use crate::cli::{ExplainArgs, PolicyCommand};
 use crate::output::{self, Done, Hinted};
-use crate::settings::{Settings, now};
+use crate::settings::Settings;
 
 pub(super) async fn run(settings: &Settings, command: &PolicyCommand, as_json: bool) -> anyhow::Result<Done> {
     match command {
@@ -83,77 +84,93 @@ fn lint(settings: &Settings, as_json: bool) -> anyhow::Result<Done> {
 }
 
 async fn explain(settings: &Settings, args: &ExplainArgs, as_json: bool) -> anyhow::Result<Done> {
-    let (server, tool) = parse_tool(&args.tool)?;
-    let arguments = parse_strict(args.args.as_bytes(), Limits::default())
-        .map_err(|error| Hinted::new(format!("the arguments are not readable: {error}"), None::<String>))?;
-    let state = args
-        .state
-        .as_ref()
-        .map(|state| parse_strict(state.as_bytes(), Limits::default()))
-        .transpose()
-        .map_err(|error| Hinted::new(format!("the state is not readable: {error}"), None::<String>))?;
     let mode = args.mode.as_deref().map(str::parse::<Mode>).transpose()?;
     let (ledger, _) = settings.ledger().await?;
-    let pins = ledger.pins(&server).await?;
-    let mut known = catalogue::all(&settings.home)?;
-    known.retain(|seen| seen.server == server);
-    let mut definition = None;
-    let mut untrusted = false;
-    for seen in &known {
-        untrusted = seen.untrusted;
-        definition = matrix(settings, &ledger, seen)
-            .await?
-            .into_iter()
-            .map(|row| row.definition)
-            .find(|definition| definition.name == tool);
-    }
-    let unseen = definition.is_none();
-    let definition = match definition {
-        Some(definition) => definition,
-        None => ToolDefinition::parse(&json!({"name": tool}))?,
-    };
-    // As `wrap` calls it.
-    let account = format!("uid-{}", rustix::process::getuid().as_raw());
-    let call = ToolCall {
-        binding: Binding {
-            caller: Caller { org: "local".parse()?, principal: account.parse()?, client: "explain".parse()? },
-            identity: ServerIdentity::of_application(&server),
-            server: server.clone(),
-            method: "tools/call".into(),
-            definition: definition.digest,
-            arguments: CanonicalJson::of(&arguments)?,
-            meta: CanonicalJson::empty_object(),
-            mode: Mode::Execute,
-            preview: None,
-            tool: tool.clone(),
-        },
-    };
-    let windows = settings.config.policy.windows(&call.binding);
-    let spent = ledger.spent(windows, call.binding.digest()).await?;
-    let facts = Facts {
-        definition: &definition,
-        trust: trust(&settings.config, &server, untrusted),
-        known: pins.known(&tool),
-        regime: &Regime { mode, ..Regime::default() },
-        ways: ClientWays::default(),
-        switch: OperatorSwitch::parse(std::env::var("MCP_DRY_RUN").ok().as_deref()),
-        reach: REACH,
-        state: state.as_ref(),
-        spent: &spent,
-        now: now(),
-    };
-    let trace = settings.config.policy.explain(&call, &Presented::default(), &facts);
+    let call = Call { tool: &args.tool, arguments: &args.args, state: args.state.as_deref(), mode };
+    let Explained { trace, seen } = explained(settings, &ledger, call, REACH).await?;
     if as_json {
         output::json(&trace)?;
-    } else {
-        output::line(trace.to_string().trim_end());
-        if unseen {
-            output::line(
-                "(The server has not been wrapped yet, so nothing is known of this tool but its name.)",
-            );
-        }
+        return Ok(Done::Ok);
+    }
+    output::line(trace.to_string().trim_end());
+    if seen == ToolSeen::Never {
+        output::line(format_args!("({UNSEEN})"));
     }
     Ok(Done::Ok)
+}
+
+/// A call that nobody makes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call<'a> {
+    /// `SERVER/TOOL`.
+    pub(super) tool: &'a str,
+    pub(super) arguments: &'a str,
+    /// What a lookup would find.
+    pub(super) state: Option<&'a str>,
+    pub(super) mode: Option<Mode>,
+}
+
+/// What the policy says of it.
+#[derive(Debug)]
+pub(super) struct Explained {
+    pub(super) trace: Trace,
+    pub(super) seen: ToolSeen,
+}
+
+/// Whether a tool was ever seen.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum ToolSeen {
+    Once,
+    Never,
+}
+
+/// What is said where a tool was never seen.
+pub(super) const UNSEEN: &str =
+    "The server has not been wrapped yet, so nothing is known of this tool but its name.";
+
+/// Asks the policy about a call that nobody makes.
+pub(super) async fn explained(
+    settings: &Settings,
+    ledger: &Ledger,
+    call: Call<'_>,
+    reach: Assurance,
+) -> anyhow::Result<Explained> {
+    let (server, tool) = parse_tool(call.tool)?;
+    let arguments = parse_json("arguments are", call.arguments)?;
+    let state = call.state.map(|state| parse_json("state is", state)).transpose()?;
+    let known = catalogue::all(&settings.home)?;
+    let found = outlook::find(&known, &server, |definition| definition.name == tool);
+    let seen = if found.is_some() { ToolSeen::Once } else { ToolSeen::Never };
+    let found = match found {
+        Some(found) => found,
+        None => Tool {
+            definition: ToolDefinition::parse(&json!({"name": tool}))?,
+            untrusted: known.iter().any(|seen| seen.server == server && seen.untrusted),
+        },
+    };
+    let binding = Binding {
+        // As `wrap` calls it.
+        caller: Caller { client: "explain".parse()?, ..local_caller()? },
+        identity: ServerIdentity::of_application(&server),
+        server,
+        method: "tools/call".into(),
+        definition: found.definition.digest,
+        arguments: CanonicalJson::of(&arguments)?,
+        meta: CanonicalJson::empty_object(),
+        mode: Mode::Execute,
+        preview: None,
+        tool,
+    };
+    let outlook = Outlook::of(&settings.config, ledger, &binding, found).await?;
+    let outlook = outlook.under(Regime { mode: call.mode, ..Regime::default() });
+    let facts = outlook.facts(&settings.config, &binding, reach, state.as_ref());
+    let call = ToolCall { binding: binding.clone() };
+    Ok(Explained { trace: settings.config.policy.explain(&call, &Presented::default(), &facts), seen })
+}
+
+fn parse_json(what: &str, text: &str) -> anyhow::Result<Value> {
+    parse_strict(text.as_bytes(), Limits::default())
+        .map_err(|error| Hinted::new(format!("the {what} not readable: {error}"), None::<String>).into())
 }
 
 fn parse_tool(words: &str) -> anyhow::Result<(ServerName, ToolName)> {

@@ -1,5 +1,6 @@
 //! `serve`: the gate in front of all configured servers, over HTTP or over stdio.
 
+mod desk;
 mod pages;
 mod reload;
 mod servers;
@@ -35,6 +36,8 @@ use yesgate_http::edge::quota::{Caps, Quotas};
 use yesgate_http::edge::{self, EdgeLimits};
 use yesgate_ledger::Ledger;
 
+use self::desk::Desk;
+use self::reload::InForce;
 use self::servers::Workshop;
 use self::told::Told;
 use super::shadow;
@@ -123,7 +126,10 @@ async fn serve_http(
     let front = HttpFront::new(Arc::clone(&hub) as Arc<_>, front_settings(&config), Arc::new(SystemEntropy));
     let front = Arc::new(front.at(public.clone()));
     let rest = Arc::new(rest_front(&settings, &workshop, &hub, public));
-    let site = pages::site(ledger.clone(), &config, naming, witnesses);
+    let shows_metrics = settings.config.telemetry.metrics;
+    let in_force = InForce::new(Arc::new(settings));
+    let desk = Desk::new(in_force.subscribe(), ledger.clone(), strongest.clone());
+    let site = pages::site(ledger.clone(), &config, naming, witnesses, desk);
     let limits = edge_limits(&config, bound);
     let names: Vec<String> = config.authorities().map(ToString::to_string).collect();
     let origins: Vec<String> = config.origins.iter().map(ToString::to_string).collect();
@@ -137,13 +143,13 @@ async fn serve_http(
         pages: Arc::clone(&site) as Arc<_>,
         hub: Arc::clone(&hub),
         metrics: workshop.metrics().clone(),
-        shows_metrics: settings.config.telemetry.metrics,
+        shows_metrics,
     });
     let tending = tokio::spawn(Arc::clone(&hub).tend());
     let keeping = tokio::spawn(renew_keys(ledger.clone(), keeper));
     let witnessing = tokio::spawn(keep_fresh(ledger.clone(), registry, strongest, pages::proves(naming)));
     let expiring = tokio::spawn(pages::expire(ledger.clone()));
-    let reloading = tokio::spawn(reload::watch(settings, workshop, Arc::clone(&hub), rest));
+    let reloading = tokio::spawn(reload::watch(in_force, workshop, Arc::clone(&hub), rest));
     let told = Told::listen()?;
     let crew = Crew::start().context("no threads can be had to serve connections")?;
     eprintln!("listening on http://{bound}");

@@ -1,6 +1,7 @@
 //! The pages on which people decide, by plain HTTP as a browser without scripts speaks it.
 
 mod decide;
+mod edit;
 mod people;
 mod sign_in;
 mod verified;

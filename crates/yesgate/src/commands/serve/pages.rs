@@ -15,15 +15,22 @@ use yesgate_ledger::Ledger;
 use yesgate_web::{Keys, Site, SiteSettings};
 
 use super::super::people::{local_origin, make_link};
+use super::desk::Desk;
 use crate::witness::Witnesses;
 
 /// The site of a gateway.
-pub(super) fn site(ledger: Ledger, config: &ServeConfig, naming: Naming, witnesses: Witnesses) -> Arc<Site> {
+pub(super) fn site(
+    ledger: Ledger,
+    config: &ServeConfig,
+    naming: Naming,
+    witnesses: Witnesses,
+    desk: Desk,
+) -> Arc<Site> {
     let public = config.public_url.as_ref().map(|url| url.to_string().trim_end_matches('/').to_owned());
     let Witnesses { registry, seal, ceremonies } = witnesses;
     let keys = ceremonies.map(|ceremonies| Keys::new(registry, seal, ceremonies));
     let settings = SiteSettings { public, proves: proves(naming), keys };
-    Arc::new(Site::new(ledger, Arc::new(SystemEntropy), settings))
+    Arc::new(Site::new(ledger, Arc::new(SystemEntropy), Arc::new(desk), settings))
 }
 
 /// How well a yes on a page proves a human. Where callers have no keys, they are taken for the account that runs the

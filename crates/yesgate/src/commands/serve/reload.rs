@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use yesgate_core::policy::Config;
 use yesgate_gateway::hub::Hub;
 use yesgate_gateway::rest::RestFront;
@@ -18,13 +19,13 @@ use super::servers::{Built, Workshop};
 use crate::settings::{Settings, read_config};
 
 /// Watches the configuration for as long as we serve.
-pub(super) async fn watch(settings: Settings, workshop: Workshop, hub: Arc<Hub>, rest: Arc<RestFront>) {
-    let Some(path) = settings.config_path.clone() else { return };
+pub(super) async fn watch(in_force: InForce, workshop: Workshop, hub: Arc<Hub>, rest: Arc<RestFront>) {
+    let Some(path) = in_force.borrow().config_path.clone() else { return };
     let Ok(mut hang_up) = signal(SignalKind::hangup()) else {
         tracing::error!("SIGHUP cannot be listened to, so the configuration is not read again");
         return;
     };
-    let mut running = Running { config: settings.config, workshop, hub, rest };
+    let mut running = Running { in_force, workshop, hub, rest };
     let mut seen = look(&path);
     loop {
         // A look at the file is cheap, and works where a change is a new link to another file.
@@ -40,8 +41,11 @@ pub(super) async fn watch(settings: Settings, workshop: Workshop, hub: Arc<Hub>,
     }
 }
 
+/// The settings that are in force, for everybody who is to see the same.
+pub(super) type InForce = watch::Sender<Arc<Settings>>;
+
 struct Running {
-    config: Config,
+    in_force: InForce,
     workshop: Workshop,
     hub: Arc<Hub>,
     rest: Arc<RestFront>,
@@ -56,7 +60,8 @@ impl Running {
                 return;
             }
         };
-        if config == self.config {
+        let before = Arc::clone(&self.in_force.borrow());
+        if config == before.config {
             tracing::info!("the configuration was read again and says the same");
             return;
         }
@@ -65,7 +70,7 @@ impl Running {
             .servers()
             .iter()
             .filter_map(|server| {
-                Some((self.config.servers.get(server.gate.name())?.clone(), Arc::clone(server)))
+                Some((before.config.servers.get(server.gate.name())?.clone(), Arc::clone(server)))
             })
             .collect();
         let servers = match self.workshop.build(&config, &old).await {
@@ -78,7 +83,7 @@ impl Running {
             }
         };
         let settled = |config: &Config| (config.serve.clone(), config.ledger, config.telemetry.clone());
-        if settled(&config) != settled(&self.config) {
+        if settled(&config) != settled(&before.config) {
             tracing::warn!("changes in [serve], [ledger] and [telemetry] count from the next start on");
         }
         self.hub.replace(servers);
@@ -86,7 +91,8 @@ impl Running {
         self.hub.govern(&Arc::new(config.policy.clone())).await;
         shadow::shout(&config.policy);
         tracing::info!(servers = config.servers.len(), "the configuration was read again and is in force");
-        self.config = config;
+        let (home, config_path) = (before.home.clone(), before.config_path.clone());
+        self.in_force.send_replace(Arc::new(Settings { home, config, config_path }));
     }
 }
 

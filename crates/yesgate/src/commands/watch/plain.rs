@@ -5,12 +5,13 @@ use std::io::Write as _;
 use serde_json::json;
 use tokio::time::sleep_until;
 use yesgate_core::intent::Intent;
+use yesgate_core::json::on_screen;
 use yesgate_ledger::{Filter, Ledger};
 
 use super::super::questions::describe;
 use super::first_end;
 use super::screen::{fate, in_a_line};
-use crate::output::{self, Done};
+use crate::output::Done;
 
 /// Writes a line for each question that is opened, and one for each that is open no longer, until nobody reads them.
 pub(super) async fn follow(ledger: &Ledger, as_json: bool) -> anyhow::Result<Done> {
@@ -45,7 +46,7 @@ pub(super) async fn follow(ledger: &Ledger, as_json: bool) -> anyhow::Result<Don
 fn write(intent: &Intent, change: &str, words: &str, ledger: &Ledger, as_json: bool) -> std::io::Result<()> {
     let line = if as_json {
         let value = json!({"change": change, "question": describe(intent, ledger.now())});
-        output::on_screen(&value.to_string())
+        on_screen(&value.to_string())
     } else {
         words.to_owned()
     };
