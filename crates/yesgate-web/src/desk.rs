@@ -8,8 +8,12 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
+use yesgate_core::class::Class;
+use yesgate_core::digest::DefinitionDigest;
+use yesgate_core::id::{ServerName, ToolName};
 use yesgate_core::intent::Intent;
 use yesgate_core::refusal::Refusal;
+use yesgate_core::render::{Sanitized, TooLargeToReview};
 use yesgate_core::verdict::Question;
 
 /// The operator's side, as far as pages ask it.
@@ -17,6 +21,15 @@ use yesgate_core::verdict::Question;
 pub trait Desk: Debug + Send + Sync {
     /// Puts a question anew with these arguments, as the policy in force judges them. Nothing is changed by it.
     async fn revise(&self, intent: &Intent, arguments: &str) -> Result<Revised, DeskError>;
+
+    /// Every server that was seen, with its tools as they were last seen.
+    async fn tools(&self) -> Result<Vec<ServerTools>, DeskError>;
+
+    /// One tool, whole. `None`: there is no such tool.
+    async fn tool(&self, server: &ServerName, tool: &ToolName) -> Result<Option<ToolLook>, DeskError>;
+
+    /// Accepts one definition of a tool, with a class or as it is.
+    async fn pin(&self, wish: PinWish, by: &str) -> Result<Pinned, DeskError>;
 }
 
 /// What becomes of a question whose arguments a human changed.
@@ -30,6 +43,73 @@ pub enum Revised {
     Refused(Refusal),
     /// The arguments are none; says why, in words that may have come from them.
     Unreadable(String),
+}
+
+/// The tools of one server.
+#[derive(Clone, Debug)]
+pub struct ServerTools {
+    /// The server.
+    pub server: ServerName,
+    /// Its tools.
+    pub tools: Vec<ToolLine>,
+}
+
+/// One tool in a list.
+#[derive(Clone, Debug)]
+pub struct ToolLine {
+    /// Its name.
+    pub name: ToolName,
+    /// How dangerous it is.
+    pub class: Class,
+    /// How that is known.
+    pub source: Sanitized,
+    /// Whether its definition was accepted, in a word.
+    pub standing: &'static str,
+    /// Whether it waits for somebody to accept it.
+    pub waits: bool,
+    /// Whether somebody always has a say before it runs.
+    pub asks: bool,
+    /// What comes of a call in execute mode, in a word.
+    pub executes: &'static str,
+}
+
+/// One tool, whole.
+#[derive(Clone, Debug)]
+pub struct ToolLook {
+    /// What a list shows of it.
+    pub line: ToolLine,
+    /// What its definition is known by: whoever accepts it accepts this one.
+    pub definition: DefinitionDigest,
+    /// How its server describes it.
+    pub says: Result<Vec<Sanitized>, TooLargeToReview>,
+    /// How its server described it when it was accepted, where that was different and is still known.
+    pub said: Option<Vec<Sanitized>>,
+    /// The class that its words speak for.
+    pub suggested: Class,
+    /// Why.
+    pub suggested_by: Sanitized,
+}
+
+/// What somebody wants to accept.
+#[derive(Clone, Debug)]
+pub struct PinWish {
+    /// The server.
+    pub server: ServerName,
+    /// The tool.
+    pub tool: ToolName,
+    /// The definition that they saw.
+    pub definition: DefinitionDigest,
+    /// The class that they give it. `None`: its server's own words give one, as far as they are believed.
+    pub class: Option<Class>,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Pinned {
+    /// It is accepted.
+    Done,
+    /// The tool is another one by now, or gone: nothing was accepted.
+    OtherByNow,
 }
 
 /// The desk cannot be asked now. It says why to the operator, not to the visitor.

@@ -42,6 +42,9 @@ struct Page {
     not_yes: Option<String>,
 }
 
+/// What is true of the draft only, and not of what will be.
+const OF_THE_DRAFT: [&str; 2] = ["Asked at", "Decide by"];
+
 impl Site {
     /// Shows what a visitor would make of a question. Nothing is changed by it.
     pub(crate) async fn look_at_edit(&self, visit: &Visit, visitor: &Visitor) -> Result<Answer, Trouble> {
@@ -67,7 +70,7 @@ impl Site {
             summary: draft.question().summary.clone(),
             left: Left::of(&intent, visit.now),
             code: draft.digest().match_code(),
-            facts: facts(&draft),
+            facts: facts(&draft).into_iter().filter(|fact| !OF_THE_DRAFT.contains(&fact.name)).collect(),
             changes: diff::compare(&lines(&before), &lines(&after)),
             arguments: lines(&after),
             bytes: text.len(),

@@ -30,6 +30,7 @@ mod site;
 mod stop;
 mod table;
 mod token;
+mod tools;
 mod trail;
 mod view;
 mod visit;

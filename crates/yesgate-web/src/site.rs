@@ -232,6 +232,10 @@ impl Site {
             | Place::History
             | Place::Grants
             | Place::RevokeGrant
+            | Place::Tools
+            | Place::Tool
+            | Place::AcceptTool
+            | Place::SetClass
             | Place::Trail
             | Place::Sessions
             | Place::EndSessions
@@ -258,6 +262,10 @@ impl Site {
             Place::History => self.history(visit, visitor).await,
             Place::Grants => self.grants(visit, visitor).await,
             Place::RevokeGrant => self.revoke_grant(visit, visitor).await,
+            Place::Tools => self.tools(visitor).await,
+            Place::Tool => self.tool(visit, visitor).await,
+            Place::AcceptTool => self.accept_tool(visit, visitor).await,
+            Place::SetClass => self.set_class(visit, visitor).await,
             Place::Trail => self.trail(visit, visitor).await,
             Place::Sessions => self.sessions(visit, visitor).await,
             Place::EndSessions => self.end_sessions(visit, visitor).await,

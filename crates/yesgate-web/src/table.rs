@@ -54,6 +54,14 @@ pub(crate) enum Place {
     Grants,
     /// Takes one back.
     RevokeGrant,
+    /// The tools of every server.
+    Tools,
+    /// One tool.
+    Tool,
+    /// Accepts one as it is.
+    AcceptTool,
+    /// Gives one a class.
+    SetClass,
     /// The audit trail.
     Trail,
     /// The signed-in browsers of a person.
@@ -108,7 +116,7 @@ const APPROVER: Access = Access::AtLeast(Role::Approver);
 const OWNER: Access = Access::AtLeast(Role::Owner);
 
 /// All of them.
-pub(crate) const TABLE: [Entry; 34] = [
+pub(crate) const TABLE: [Entry; 38] = [
     get("/assets/style.css", Access::Anyone, Place::Style),
     get("/assets/app.js", Access::Anyone, Place::Script),
     get("/favicon.svg", Access::Anyone, Place::Icon),
@@ -133,6 +141,10 @@ pub(crate) const TABLE: [Entry; 34] = [
     get("/history", VIEWER, Place::History),
     get("/grants", VIEWER, Place::Grants),
     post("/grants/{grant_id}/revoke", APPROVER, Place::RevokeGrant),
+    get("/tools", VIEWER, Place::Tools),
+    get("/tools/look", VIEWER, Place::Tool),
+    post("/tools/accept", OWNER, Place::AcceptTool),
+    post("/tools/class", OWNER, Place::SetClass),
     get("/audit", OWNER, Place::Trail),
     get("/sessions", VIEWER, Place::Sessions),
     post("/sessions/end", VIEWER, Place::EndSessions),

@@ -10,7 +10,7 @@ use http::header::{CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN};
 use jiff::{SignedDuration, Timestamp};
 use yesgate_core::assurance::Assurance;
 use yesgate_core::clock::{Clock, Entropy, EntropyError};
-use yesgate_core::id::{BootId, PersonId, SessionId};
+use yesgate_core::id::{BootId, PersonId, ServerName, SessionId, ToolName};
 use yesgate_core::intent::Intent;
 use yesgate_core::person::{Person, Role, SessionSecret, SignInWay};
 use yesgate_http::edge::pages::Pages as _;
@@ -18,7 +18,7 @@ use yesgate_ledger::{Ledger, NewSession};
 
 use super::{Site, SiteSettings};
 use crate::answer::Answer;
-use crate::desk::{Desk, DeskError, Revised};
+use crate::desk::{Desk, DeskError, PinWish, Pinned, Revised, ServerTools, ToolLook};
 use crate::table::{Access, Entry, Place, TABLE};
 use crate::token::Tokens;
 
@@ -48,6 +48,18 @@ struct BareDesk;
 impl Desk for BareDesk {
     async fn revise(&self, _: &Intent, _: &str) -> Result<Revised, DeskError> {
         Ok(Revised::Same)
+    }
+
+    async fn tools(&self) -> Result<Vec<ServerTools>, DeskError> {
+        Ok(Vec::new())
+    }
+
+    async fn tool(&self, _: &ServerName, _: &ToolName) -> Result<Option<ToolLook>, DeskError> {
+        Ok(None)
+    }
+
+    async fn pin(&self, _: PinWish, _: &str) -> Result<Pinned, DeskError> {
+        Ok(Pinned::OtherByNow)
     }
 }
 

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use yesgate_core::class::Classified;
 use yesgate_core::id::ToolName;
-use yesgate_core::policy::{Known, Pin};
+use yesgate_core::policy::Known;
 use yesgate_core::render::Sanitized;
 
 use super::tools::{Row, Standing, matrix, servers};
@@ -30,8 +30,7 @@ pub(super) async fn run(settings: &Settings, args: &AcceptArgs, as_json: bool) -
     let by = super::by_this_account();
     let mut accepted = Vec::new();
     for row in chosen.into_iter().filter(|row| row.standing != Standing::Accepted) {
-        let pin = Pin { definition: row.definition.digest, class: None };
-        ledger.pin(&seen.server, &row.definition.name, pin, &by).await?;
+        let pin = row.pin(&ledger, &seen.server, None, &by).await?;
         let trust = trust(&settings.config, &seen.server, seen.untrusted);
         let policy = &settings.config.policy;
         let classified = policy.classify(&seen.server, &row.definition, trust, Known::Pinned(&pin));

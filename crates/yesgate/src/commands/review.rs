@@ -7,9 +7,8 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 use yesgate_core::class::{Class, ClassSource};
 use yesgate_core::id::ToolName;
-use yesgate_core::policy::Pin;
 use yesgate_core::render::Sanitized;
-use yesgate_core::suggest::{Suggestion, Sureness, suggest};
+use yesgate_core::suggest::{Suggestion, Sureness};
 
 use super::tools::{Row, matrix, servers};
 use crate::cli::ReviewArgs;
@@ -34,19 +33,8 @@ pub(super) async fn run(settings: &Settings, args: &ReviewArgs, as_json: bool) -
     };
     let (ledger, _) = settings.ledger().await?;
     let rows = matrix(settings, &ledger, seen).await?;
-    let open: Vec<(&Row, Suggestion)> = rows
-        .iter()
-        .filter(|row| needs_review(row))
-        .map(|row| {
-            let definition = &row.definition;
-            let suggestion = suggest(
-                definition.name.as_str(),
-                definition.description.as_deref(),
-                definition.input_schema.as_ref(),
-            );
-            (row, suggestion)
-        })
-        .collect();
+    let open: Vec<(&Row, Suggestion)> =
+        rows.iter().filter(|row| needs_review(row)).map(|row| (row, row.suggestion())).collect();
     let chosen = if args.accept.is_empty() && !args.accept_clear {
         ask(&open)?
     } else {
@@ -54,8 +42,7 @@ pub(super) async fn run(settings: &Settings, args: &ReviewArgs, as_json: bool) -
     };
     let by = super::by_this_account();
     for (row, class) in &chosen {
-        let pin = Pin { definition: row.definition.digest, class: Some(*class) };
-        ledger.pin(&seen.server, &row.definition.name, pin, &by).await?;
+        row.pin(&ledger, &seen.server, Some(*class), &by).await?;
     }
     if as_json {
         let pinned: Vec<_> = chosen

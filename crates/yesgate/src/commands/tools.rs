@@ -11,13 +11,14 @@ use yesgate_core::definition::ToolDefinition;
 use yesgate_core::digest::DefinitionDigest;
 use yesgate_core::id::{BootId, ServerName};
 use yesgate_core::mode::Mode;
-use yesgate_core::policy::{Consequence, Known, Place};
+use yesgate_core::policy::{Consequence, Known, Pin, Place};
 use yesgate_core::render::Sanitized;
+use yesgate_core::suggest::{Suggestion, suggest};
 use yesgate_core::verdict::ConfirmType;
 use yesgate_gateway::book::definition;
 use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::probe::list_tools;
-use yesgate_ledger::Ledger;
+use yesgate_ledger::{Ledger, LedgerError};
 
 use super::wrap::trust;
 use crate::catalogue::{self, Seen};
@@ -99,6 +100,7 @@ async fn ask(server: ServerName, command: &[OsString]) -> anyhow::Result<Seen> {
         command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         untrusted: false,
         tools: listing.tools,
+        earlier: Vec::new(),
     })
 }
 
@@ -174,10 +176,34 @@ pub(super) async fn matrix(settings: &Settings, ledger: &Ledger, seen: &Seen) ->
 }
 
 impl Row {
+    /// Accepts the tool as it is shown, with a class or as its server's own words have it.
+    pub(super) async fn pin(
+        &self,
+        ledger: &Ledger,
+        server: &ServerName,
+        class: Option<Class>,
+        by: &str,
+    ) -> Result<Pin, LedgerError> {
+        let pin = Pin { definition: self.definition.digest, class };
+        ledger.pin(server, &self.definition.name, pin, by).await?;
+        Ok(pin)
+    }
+
+    /// The class that its words speak for.
+    pub(super) fn suggestion(&self) -> Suggestion {
+        let ToolDefinition { name, description, input_schema, .. } = &self.definition;
+        suggest(name.as_str(), description.as_deref(), input_schema.as_ref())
+    }
+
+    /// What comes of a call in execute mode.
+    pub(super) const fn executed(&self) -> Consequence {
+        let [_, _, execute] = self.cells;
+        execute
+    }
+
     /// Whether somebody always has a say before it runs.
-    const fn asks(&self) -> bool {
-        let [_, _, execute] = &self.cells;
-        match execute {
+    pub(super) const fn asks(&self) -> bool {
+        match self.executed() {
             Consequence::Asks | Consequence::TwoKeys => true,
             Consequence::Runs
             | Consequence::Explained
@@ -188,19 +214,16 @@ impl Row {
     }
 
     fn depends(&self) -> bool {
-        let [_, _, execute] = &self.cells;
-        *execute == Consequence::Depends
+        self.executed() == Consequence::Depends
     }
 
     fn runs_unasked(&self) -> bool {
-        let [_, _, execute] = &self.cells;
-        *execute == Consequence::Runs
+        self.executed() == Consequence::Runs
     }
 
     /// How a human confirms it in execute mode.
     const fn confirmed(&self) -> &'static str {
-        let [_, _, execute] = &self.cells;
-        match execute {
+        match self.executed() {
             Consequence::Runs | Consequence::Refused | Consequence::Explained | Consequence::Previewed => {
                 ConfirmType::None.as_str()
             }

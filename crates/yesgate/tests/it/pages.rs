@@ -4,6 +4,7 @@ mod decide;
 mod edit;
 mod people;
 mod sign_in;
+mod tools;
 mod verified;
 
 use serde_json::{Value, json};

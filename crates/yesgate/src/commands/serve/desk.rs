@@ -3,13 +3,20 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use serde_json::Value;
 use tokio::sync::watch;
+use yesgate_core::digest::DefinitionDigest;
+use yesgate_core::id::{ServerName, ToolName};
 use yesgate_core::intent::Intent;
+use yesgate_core::json::{Limits, parse_lenient};
+use yesgate_core::render::{Sanitized, TooLargeToReview, fence, render_value, reviewable};
 use yesgate_gateway::gate::Strongest;
 use yesgate_ledger::Ledger;
-use yesgate_web::desk::{self, DeskError, Revised};
+use yesgate_web::desk::{self, DeskError, PinWish, Pinned, Revised, ServerTools, ToolLine, ToolLook};
 
 use super::super::edit;
+use super::super::tools::{Row, Standing, matrix};
+use crate::catalogue::{self, Seen};
 use crate::settings::Settings;
 
 /// The operator's side of a gateway that runs.
@@ -34,6 +41,47 @@ impl Desk {
     fn settings(&self) -> Arc<Settings> {
         Arc::clone(&self.settings.borrow())
     }
+
+    /// The configured servers as they were last seen.
+    fn seen(&self, settings: &Settings) -> Result<Vec<Seen>, DeskError> {
+        let mut seen = catalogue::all(&settings.home).map_err(failed)?;
+        seen.retain(|seen| settings.config.servers.contains_key(&seen.server));
+        Ok(seen)
+    }
+
+    async fn rows(&self, settings: &Settings, seen: &Seen) -> Result<Vec<Row>, DeskError> {
+        matrix(settings, &self.ledger, seen).await.map_err(failed)
+    }
+
+    async fn row(&self, server: &ServerName, tool: &ToolName) -> Result<Option<(Seen, Row)>, DeskError> {
+        let settings = self.settings();
+        let seen = self.seen(&settings)?.into_iter().find(|seen| seen.server == *server);
+        let Some(seen) = seen else { return Ok(None) };
+        let rows = self.rows(&settings, &seen).await?;
+        Ok(rows.into_iter().find(|row| row.definition.name == *tool).map(|row| (seen, row)))
+    }
+}
+
+/// How a tool is described, in lines: its words in a box that they cannot leave, then everything else.
+fn described(seen: &Seen, digest: DefinitionDigest) -> Option<Result<Vec<Sanitized>, TooLargeToReview>> {
+    let raw = seen.described(digest)?;
+    let mut value = parse_lenient(raw.get().as_bytes(), Limits::SERVER).ok()?;
+    let words = value.as_object_mut().and_then(|fields| fields.remove("description"));
+    let rest = render_value(&value);
+    let words = words.as_ref().and_then(Value::as_str).map(|words| fence("description", words));
+    Some(rest.and_then(|rest| reviewable(words.into_iter().flatten().chain(rest).collect())))
+}
+
+fn line(row: &Row) -> ToolLine {
+    ToolLine {
+        name: row.definition.name.clone(),
+        class: row.classified.class,
+        source: Sanitized::line(&row.classified.source.to_string()),
+        standing: row.standing.as_str(),
+        waits: row.standing.waits(),
+        asks: row.asks(),
+        executes: row.executed().as_str(),
+    }
 }
 
 #[async_trait]
@@ -41,6 +89,46 @@ impl desk::Desk for Desk {
     async fn revise(&self, intent: &Intent, arguments: &str) -> Result<Revised, DeskError> {
         let settings = self.settings();
         edit::revised(&settings, &self.ledger, intent, arguments, self.reach.get()).await.map_err(failed)
+    }
+
+    async fn tools(&self) -> Result<Vec<ServerTools>, DeskError> {
+        let settings = self.settings();
+        let mut servers = Vec::new();
+        for seen in self.seen(&settings)? {
+            let rows = self.rows(&settings, &seen).await?;
+            servers.push(ServerTools { server: seen.server, tools: rows.iter().map(line).collect() });
+        }
+        Ok(servers)
+    }
+
+    async fn tool(&self, server: &ServerName, tool: &ToolName) -> Result<Option<ToolLook>, DeskError> {
+        let Some((seen, row)) = self.row(server, tool).await? else { return Ok(None) };
+        let digest = row.definition.digest;
+        let said = match row.standing {
+            Standing::Changed { from } => described(&seen, from).and_then(Result::ok),
+            Standing::Unused | Standing::Accepted | Standing::New => None,
+        };
+        let Some(says) = described(&seen, digest) else { return Ok(None) };
+        let suggestion = row.suggestion();
+        Ok(Some(ToolLook {
+            line: line(&row),
+            definition: digest,
+            says,
+            said,
+            suggested: suggestion.class,
+            suggested_by: Sanitized::line(&suggestion.why),
+        }))
+    }
+
+    async fn pin(&self, wish: PinWish, by: &str) -> Result<Pinned, DeskError> {
+        let PinWish { server, tool, definition, class } = wish;
+        match self.row(&server, &tool).await? {
+            Some((_, row)) if row.definition.digest == definition => {
+                row.pin(&self.ledger, &server, class, by).await.map_err(|error| failed(error.into()))?;
+                Ok(Pinned::Done)
+            }
+            Some(_) | None => Ok(Pinned::OtherByNow),
+        }
     }
 }
 
