@@ -8,9 +8,10 @@
 use std::fmt::Debug;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use yesgate_core::class::Class;
 use yesgate_core::digest::DefinitionDigest;
-use yesgate_core::id::{ServerName, ToolName};
+use yesgate_core::id::{OrgId, ServerName, ToolName};
 use yesgate_core::intent::Intent;
 use yesgate_core::refusal::Refusal;
 use yesgate_core::render::{Sanitized, TooLargeToReview};
@@ -30,6 +31,9 @@ pub trait Desk: Debug + Send + Sync {
 
     /// Accepts one definition of a tool, with a class or as it is.
     async fn pin(&self, wish: PinWish, by: &str) -> Result<Pinned, DeskError>;
+
+    /// What was spent in every budget, as far as people of this organisation may see it.
+    async fn budgets(&self, org: &OrgId) -> Result<Vec<BudgetLine>, DeskError>;
 }
 
 /// What becomes of a question whose arguments a human changed.
@@ -110,6 +114,29 @@ pub enum Pinned {
     Done,
     /// The tool is another one by now, or gone: nothing was accepted.
     OtherByNow,
+}
+
+/// One budget, or one share of it.
+#[derive(Clone, Debug)]
+pub struct BudgetLine {
+    /// Its name.
+    pub name: String,
+    /// Whose share it is.
+    pub whose: Sanitized,
+    /// What was spent, with its currency.
+    pub spent: String,
+    /// What may be.
+    pub most: String,
+    /// What is left.
+    pub left: String,
+    /// In which time.
+    pub per: String,
+    /// How much of it is spent, in percent.
+    pub percent: u8,
+    /// What happens to a call that would go over it.
+    pub over: &'static str,
+    /// When the first of it is free again.
+    pub frees_at: Option<Timestamp>,
 }
 
 /// The desk cannot be asked now. It says why to the operator, not to the visitor.

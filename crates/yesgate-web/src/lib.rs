@@ -11,6 +11,7 @@
 
 mod answer;
 mod assets;
+mod budgets;
 mod decide;
 pub mod desk;
 mod diff;

@@ -236,6 +236,7 @@ impl Site {
             | Place::Tool
             | Place::AcceptTool
             | Place::SetClass
+            | Place::Budgets
             | Place::Trail
             | Place::Sessions
             | Place::EndSessions
@@ -266,6 +267,7 @@ impl Site {
             Place::Tool => self.tool(visit, visitor).await,
             Place::AcceptTool => self.accept_tool(visit, visitor).await,
             Place::SetClass => self.set_class(visit, visitor).await,
+            Place::Budgets => self.budgets(visitor).await,
             Place::Trail => self.trail(visit, visitor).await,
             Place::Sessions => self.sessions(visit, visitor).await,
             Place::EndSessions => self.end_sessions(visit, visitor).await,

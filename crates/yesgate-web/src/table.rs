@@ -62,6 +62,8 @@ pub(crate) enum Place {
     AcceptTool,
     /// Gives one a class.
     SetClass,
+    /// What was spent.
+    Budgets,
     /// The audit trail.
     Trail,
     /// The signed-in browsers of a person.
@@ -116,7 +118,7 @@ const APPROVER: Access = Access::AtLeast(Role::Approver);
 const OWNER: Access = Access::AtLeast(Role::Owner);
 
 /// All of them.
-pub(crate) const TABLE: [Entry; 38] = [
+pub(crate) const TABLE: [Entry; 39] = [
     get("/assets/style.css", Access::Anyone, Place::Style),
     get("/assets/app.js", Access::Anyone, Place::Script),
     get("/favicon.svg", Access::Anyone, Place::Icon),
@@ -145,6 +147,7 @@ pub(crate) const TABLE: [Entry; 38] = [
     get("/tools/look", VIEWER, Place::Tool),
     post("/tools/accept", OWNER, Place::AcceptTool),
     post("/tools/class", OWNER, Place::SetClass),
+    get("/budgets", VIEWER, Place::Budgets),
     get("/audit", OWNER, Place::Trail),
     get("/sessions", VIEWER, Place::Sessions),
     post("/sessions/end", VIEWER, Place::EndSessions),

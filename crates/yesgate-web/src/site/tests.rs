@@ -10,7 +10,7 @@ use http::header::{CONTENT_TYPE, COOKIE, HOST, LOCATION, ORIGIN};
 use jiff::{SignedDuration, Timestamp};
 use yesgate_core::assurance::Assurance;
 use yesgate_core::clock::{Clock, Entropy, EntropyError};
-use yesgate_core::id::{BootId, PersonId, ServerName, SessionId, ToolName};
+use yesgate_core::id::{BootId, OrgId, PersonId, ServerName, SessionId, ToolName};
 use yesgate_core::intent::Intent;
 use yesgate_core::person::{Person, Role, SessionSecret, SignInWay};
 use yesgate_http::edge::pages::Pages as _;
@@ -18,7 +18,7 @@ use yesgate_ledger::{Ledger, NewSession};
 
 use super::{Site, SiteSettings};
 use crate::answer::Answer;
-use crate::desk::{Desk, DeskError, PinWish, Pinned, Revised, ServerTools, ToolLook};
+use crate::desk::{BudgetLine, Desk, DeskError, PinWish, Pinned, Revised, ServerTools, ToolLook};
 use crate::table::{Access, Entry, Place, TABLE};
 use crate::token::Tokens;
 
@@ -60,6 +60,10 @@ impl Desk for BareDesk {
 
     async fn pin(&self, _: PinWish, _: &str) -> Result<Pinned, DeskError> {
         Ok(Pinned::OtherByNow)
+    }
+
+    async fn budgets(&self, _: &OrgId) -> Result<Vec<BudgetLine>, DeskError> {
+        Ok(Vec::new())
     }
 }
 

@@ -13,7 +13,8 @@ use crate::output::{self, Done};
 use crate::settings::{Settings, now};
 
 pub(super) async fn run(settings: &Settings, as_json: bool) -> anyhow::Result<Done> {
-    let rows = all(settings).await?;
+    let (ledger, _) = settings.ledger().await?;
+    let rows = all(settings, &ledger).await?;
     if as_json {
         output::json(&rows.iter().map(Row::to_json).collect::<Vec<_>>())?;
     } else if rows.is_empty() {
@@ -35,6 +36,15 @@ pub(super) struct Row<'a> {
     frees_at: Option<Timestamp>,
 }
 
+/// What was spent, may be and is left, and in which time.
+#[derive(Debug)]
+pub(super) struct Sums {
+    pub(super) spent: String,
+    pub(super) most: String,
+    pub(super) left: String,
+    pub(super) per: String,
+}
+
 /// Whose spending was added up.
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Share {
@@ -47,12 +57,11 @@ struct Share {
 }
 
 /// What was spent in every budget of the configuration, share by share.
-pub(super) async fn all(settings: &Settings) -> anyhow::Result<Vec<Row<'_>>> {
-    let (ledger, _) = settings.ledger().await?;
+pub(super) async fn all<'a>(settings: &'a Settings, ledger: &Ledger) -> anyhow::Result<Vec<Row<'a>>> {
     let mut rows = Vec::new();
     for budget in settings.config.policy.budgets() {
         let after = now().checked_sub(budget.per()).unwrap_or(Timestamp::MIN);
-        let shares = shares(&ledger, budget, ledger.spending(budget.name(), after).await?).await?;
+        let shares = shares(ledger, budget, ledger.spending(budget.name(), after).await?).await?;
         if shares.is_empty() {
             rows.push(Row { budget, share: None, spent: Amount::ZERO, frees_at: None });
         }
@@ -151,28 +160,55 @@ impl Row<'_> {
         self.share.as_ref().map_or(self.budget.currency(), |share| share.currency.as_deref())
     }
 
-    fn cells(&self) -> Vec<String> {
+    /// Whether people of this organisation may see it.
+    pub(super) fn is_of(&self, org: &OrgId) -> bool {
+        self.share.as_ref().is_none_or(|share| share.org == *org)
+    }
+
+    /// The sums, in words that are safe to show.
+    pub(super) fn sums(&self) -> Sums {
         let money = |amount: Amount| match self.currency() {
             Some(currency) => format!("{amount} {}", Sanitized::line(currency)),
             None => amount.to_string(),
         };
-        vec![
-            self.name().to_owned(),
-            self.whose(),
-            money(self.spent),
-            money(self.budget.most()),
-            money(self.left()),
-            length(self.budget.per()),
-            self.frees_at.map_or_else(|| "–".to_owned(), |at| format!("{at:.0}")),
-        ]
+        Sums {
+            spent: money(self.spent),
+            most: money(self.budget.most()),
+            left: money(self.left()),
+            per: length(self.budget.per()),
+        }
+    }
+
+    /// How much of it is spent, in percent.
+    pub(super) fn percent(&self) -> u8 {
+        // Only to be looked at: nothing is decided by it.
+        let number = |amount: Amount| amount.to_string().parse::<f64>().unwrap_or_default();
+        let most = number(self.budget.most());
+        let percent = if most > 0.0 { (number(self.spent) / most * 100.0).clamp(0.0, 100.0) } else { 100.0 };
+        (0..=100).rev().find(|whole| f64::from(*whole) <= percent).unwrap_or_default()
+    }
+
+    /// When the first of it is free again.
+    pub(super) const fn frees_at(&self) -> Option<Timestamp> {
+        self.frees_at
+    }
+
+    /// What happens to a call that would go over it.
+    pub(super) const fn over(&self) -> &'static str {
+        match self.budget.over() {
+            Over::Ask => "ask",
+            Over::Reject => "reject",
+        }
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let Sums { spent, most, left, per } = self.sums();
+        let frees = self.frees_at.map_or_else(|| "–".to_owned(), |at| format!("{at:.0}"));
+        vec![self.name().to_owned(), self.whose(), spent, most, left, per, frees]
     }
 
     fn to_json(&self) -> Value {
         let share = self.share.as_ref();
-        let over = match self.budget.over() {
-            Over::Ask => "ask",
-            Over::Reject => "reject",
-        };
         json!({
             "budget": self.budget.name(),
             "org": share.map(|share| &share.org),
@@ -183,7 +219,7 @@ impl Row<'_> {
             "most": self.budget.most(),
             "left": self.left(),
             "per_seconds": self.budget.per().as_secs(),
-            "over": over,
+            "over": self.over(),
             "frees_at": self.frees_at,
         })
     }

@@ -201,7 +201,14 @@ async fn budgets(settings: &Settings) -> Vec<Finding> {
     let mut findings: Vec<Finding> = unused
         .map(|lint| mend("budget", format!("`{}` is used by no rule: it limits nothing", lint.rule())))
         .collect();
-    match super::budgets::all(settings).await {
+    let (ledger, _) = match settings.ledger().await {
+        Ok(opened) => opened,
+        Err(error) => {
+            findings.push(mend("budget", format!("{error:#}")));
+            return findings;
+        }
+    };
+    match super::budgets::all(settings, &ledger).await {
         Ok(rows) => findings.extend(rows.iter().filter(|row| row.is_used_up()).map(|row| {
             know("budget", format!("`{}` is used up for {}; see `yesgate budgets`", row.name(), row.whose()))
         })),

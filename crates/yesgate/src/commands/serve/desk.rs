@@ -6,14 +6,17 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::watch;
 use yesgate_core::digest::DefinitionDigest;
-use yesgate_core::id::{ServerName, ToolName};
+use yesgate_core::id::{OrgId, ServerName, ToolName};
 use yesgate_core::intent::Intent;
 use yesgate_core::json::{Limits, parse_lenient};
 use yesgate_core::render::{Sanitized, TooLargeToReview, fence, render_value, reviewable};
 use yesgate_gateway::gate::Strongest;
 use yesgate_ledger::Ledger;
-use yesgate_web::desk::{self, DeskError, PinWish, Pinned, Revised, ServerTools, ToolLine, ToolLook};
+use yesgate_web::desk::{
+    self, BudgetLine, DeskError, PinWish, Pinned, Revised, ServerTools, ToolLine, ToolLook,
+};
 
+use super::super::budgets::{self, Sums};
 use super::super::edit;
 use super::super::tools::{Row, Standing, matrix};
 use crate::catalogue::{self, Seen};
@@ -129,6 +132,27 @@ impl desk::Desk for Desk {
             }
             Some(_) | None => Ok(Pinned::OtherByNow),
         }
+    }
+
+    async fn budgets(&self, org: &OrgId) -> Result<Vec<BudgetLine>, DeskError> {
+        let settings = self.settings();
+        let rows = budgets::all(&settings, &self.ledger).await.map_err(failed)?;
+        Ok(rows.iter().filter(|row| row.is_of(org)).map(budget_line).collect())
+    }
+}
+
+fn budget_line(row: &budgets::Row<'_>) -> BudgetLine {
+    let Sums { spent, most, left, per } = row.sums();
+    BudgetLine {
+        name: row.name().to_owned(),
+        whose: Sanitized::line(&row.whose()),
+        spent,
+        most,
+        left,
+        per,
+        percent: row.percent(),
+        over: row.over(),
+        frees_at: row.frees_at(),
     }
 }
 
