@@ -33,6 +33,7 @@ mod shadow;
 mod spend;
 mod template;
 mod trace;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -69,6 +70,7 @@ pub use self::profile::Profile;
 use self::rule::{OnError, Rule};
 pub use self::shadow::Shadow;
 pub use self::trace::{Answer, BudgetTrace, DecidedBy, RuleOutcome, RuleTrace, Trace};
+pub use self::words::RuleWords;
 use crate::assurance::Assurance;
 use crate::budget::Sums;
 use crate::call::{Presented, ToolCall};

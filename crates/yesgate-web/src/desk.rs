@@ -13,6 +13,7 @@ use yesgate_core::class::Class;
 use yesgate_core::digest::DefinitionDigest;
 use yesgate_core::id::{OrgId, ServerName, ToolName};
 use yesgate_core::intent::Intent;
+use yesgate_core::policy::RuleWords;
 use yesgate_core::refusal::Refusal;
 use yesgate_core::render::{Sanitized, TooLargeToReview};
 use yesgate_core::verdict::Question;
@@ -34,6 +35,16 @@ pub trait Desk: Debug + Send + Sync {
 
     /// What was spent in every budget, as far as people of this organisation may see it.
     async fn budgets(&self, org: &OrgId) -> Result<Vec<BudgetLine>, DeskError>;
+
+    /// The policy in force.
+    async fn policy(&self) -> Result<PolicyLook, DeskError>;
+
+    /// What the policy in force says of a call that nobody makes; its words, where they are no call.
+    async fn explain(&self, call: &CallWords) -> Result<Result<Vec<Sanitized>, Sanitized>, DeskError>;
+
+    /// What the policy in force would say of calls that were asked about, one by one. `None`: their tool is described
+    /// differently by now, or is gone.
+    async fn hindsight(&self, intents: &[Intent]) -> Result<Vec<Option<Hindsight>>, DeskError>;
 }
 
 /// What becomes of a question whose arguments a human changed.
@@ -137,6 +148,39 @@ pub struct BudgetLine {
     pub over: &'static str,
     /// When the first of it is free again.
     pub frees_at: Option<Timestamp>,
+}
+
+/// A policy, for people who want to know what is in force.
+#[derive(Clone, Debug)]
+pub struct PolicyLook {
+    /// The file that it was read from, where there is one.
+    pub file: Option<Sanitized>,
+    /// The profile whose defaults hold.
+    pub profile: &'static str,
+    /// The mode.
+    pub mode: &'static str,
+    /// The rules, in order.
+    pub rules: Vec<RuleWords>,
+    /// What holds where none matches.
+    pub otherwise: &'static str,
+}
+
+/// A call that nobody makes.
+#[derive(Clone, Debug)]
+pub struct CallWords {
+    /// `SERVER/TOOL`.
+    pub tool: String,
+    /// Its arguments, as JSON.
+    pub arguments: String,
+}
+
+/// What the policy in force would say of a call that was asked about.
+#[derive(Clone, Debug)]
+pub struct Hindsight {
+    /// What would decide.
+    pub decided_by: Sanitized,
+    /// The verdict.
+    pub verdict: Sanitized,
 }
 
 /// The desk cannot be asked now. It says why to the operator, not to the visitor.

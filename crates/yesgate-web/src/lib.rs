@@ -24,6 +24,7 @@ mod keys;
 mod live;
 mod passkeys;
 mod people;
+mod policy;
 mod question;
 mod sessions;
 mod sign_in;

@@ -237,6 +237,7 @@ impl Site {
             | Place::AcceptTool
             | Place::SetClass
             | Place::Budgets
+            | Place::Policy
             | Place::Trail
             | Place::Sessions
             | Place::EndSessions
@@ -268,6 +269,7 @@ impl Site {
             Place::AcceptTool => self.accept_tool(visit, visitor).await,
             Place::SetClass => self.set_class(visit, visitor).await,
             Place::Budgets => self.budgets(visitor).await,
+            Place::Policy => self.policy(visit, visitor).await,
             Place::Trail => self.trail(visit, visitor).await,
             Place::Sessions => self.sessions(visit, visitor).await,
             Place::EndSessions => self.end_sessions(visit, visitor).await,

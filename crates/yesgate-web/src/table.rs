@@ -64,6 +64,8 @@ pub(crate) enum Place {
     SetClass,
     /// What was spent.
     Budgets,
+    /// The policy in force.
+    Policy,
     /// The audit trail.
     Trail,
     /// The signed-in browsers of a person.
@@ -118,7 +120,7 @@ const APPROVER: Access = Access::AtLeast(Role::Approver);
 const OWNER: Access = Access::AtLeast(Role::Owner);
 
 /// All of them.
-pub(crate) const TABLE: [Entry; 39] = [
+pub(crate) const TABLE: [Entry; 40] = [
     get("/assets/style.css", Access::Anyone, Place::Style),
     get("/assets/app.js", Access::Anyone, Place::Script),
     get("/favicon.svg", Access::Anyone, Place::Icon),
@@ -148,6 +150,8 @@ pub(crate) const TABLE: [Entry; 39] = [
     post("/tools/accept", OWNER, Place::AcceptTool),
     post("/tools/class", OWNER, Place::SetClass),
     get("/budgets", VIEWER, Place::Budgets),
+    // A condition may name what not everybody is to know.
+    get("/policy", OWNER, Place::Policy),
     get("/audit", OWNER, Place::Trail),
     get("/sessions", VIEWER, Place::Sessions),
     post("/sessions/end", VIEWER, Place::EndSessions),

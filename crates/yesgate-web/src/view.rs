@@ -34,6 +34,7 @@ pub(crate) enum Tab {
     Grants,
     Tools,
     Budgets,
+    Policy,
     Trail,
     People,
     Keys,
@@ -50,13 +51,15 @@ impl Frame {
             (Tab::Grants, "/grants", "Grants"),
             (Tab::Tools, "/tools", "Tools"),
             (Tab::Budgets, "/budgets", "Budgets"),
+            (Tab::Policy, "/policy", "Policy"),
             (Tab::Trail, "/audit", "Audit"),
             (Tab::People, "/people", "People"),
             (Tab::Keys, "/keys", "Keys"),
             (Tab::Sessions, "/sessions", "Sessions"),
             (Tab::Stop, "/stop", "Stop"),
         ];
-        let may = |tab: Tab| ![Tab::People, Tab::Trail].contains(&tab) || self.role >= Role::Owner;
+        let may =
+            |tab: Tab| ![Tab::People, Tab::Policy, Tab::Trail].contains(&tab) || self.role >= Role::Owner;
         all.into_iter()
             .filter(|(tab, ..)| may(*tab))
             .map(|(tab, path, name)| (path, name, tab == self.tab))

@@ -13,12 +13,16 @@ use yesgate_core::clock::{Clock, Entropy, EntropyError};
 use yesgate_core::id::{BootId, OrgId, PersonId, ServerName, SessionId, ToolName};
 use yesgate_core::intent::Intent;
 use yesgate_core::person::{Person, Role, SessionSecret, SignInWay};
+use yesgate_core::render::Sanitized;
 use yesgate_http::edge::pages::Pages as _;
 use yesgate_ledger::{Ledger, NewSession};
 
 use super::{Site, SiteSettings};
 use crate::answer::Answer;
-use crate::desk::{BudgetLine, Desk, DeskError, PinWish, Pinned, Revised, ServerTools, ToolLook};
+use crate::desk::{
+    BudgetLine, CallWords, Desk, DeskError, Hindsight, PinWish, Pinned, PolicyLook, Revised, ServerTools,
+    ToolLook,
+};
 use crate::table::{Access, Entry, Place, TABLE};
 use crate::token::Tokens;
 
@@ -60,6 +64,19 @@ impl Desk for BareDesk {
 
     async fn pin(&self, _: PinWish, _: &str) -> Result<Pinned, DeskError> {
         Ok(Pinned::OtherByNow)
+    }
+
+    async fn policy(&self) -> Result<PolicyLook, DeskError> {
+        let (profile, mode, otherwise) = ("none", "execute", "it is rejected");
+        Ok(PolicyLook { file: None, profile, mode, rules: Vec::new(), otherwise })
+    }
+
+    async fn explain(&self, _: &CallWords) -> Result<Result<Vec<Sanitized>, Sanitized>, DeskError> {
+        Ok(Ok(Vec::new()))
+    }
+
+    async fn hindsight(&self, _: &[Intent]) -> Result<Vec<Option<Hindsight>>, DeskError> {
+        Ok(Vec::new())
     }
 
     async fn budgets(&self, _: &OrgId) -> Result<Vec<BudgetLine>, DeskError> {

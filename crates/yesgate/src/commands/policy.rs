@@ -7,6 +7,7 @@ use yesgate_core::caller::Caller;
 use yesgate_core::definition::ToolDefinition;
 use yesgate_core::digest::{Binding, ServerIdentity};
 use yesgate_core::id::{ServerName, ToolName};
+use yesgate_core::intent::Intent;
 use yesgate_core::json::{CanonicalJson, Limits, parse_strict};
 use yesgate_core::mode::Mode;
 use yesgate_core::policy::Trace;
@@ -15,7 +16,7 @@ use yesgate_ledger::Ledger;
 
 use super::outlook::{self, Outlook, Tool};
 use super::wrap::{REACH, local_caller};
-use crate::catalogue;
+use crate::catalogue::{self, Seen};
 use crate::cli::{ExplainArgs, PolicyCommand};
 use crate::output::{self, Done, Hinted};
 use crate::settings::Settings;
@@ -166,6 +167,24 @@ pub(super) async fn explained(
     let facts = outlook.facts(&settings.config, &binding, reach, state.as_ref());
     let call = ToolCall { binding: binding.clone() };
     Ok(Explained { trace: settings.config.policy.explain(&call, &Presented::default(), &facts), seen })
+}
+
+/// What the policy would say now of a call that was asked about. `None`: its tool is described differently by now.
+pub(super) async fn in_hindsight(
+    settings: &Settings,
+    ledger: &Ledger,
+    seen: &[Seen],
+    intent: &Intent,
+    reach: Assurance,
+) -> anyhow::Result<Option<Trace>> {
+    let binding = &intent.question().binding;
+    let tool = outlook::find(seen, &binding.server, |definition| definition.digest == binding.definition);
+    let Some(tool) = tool else { return Ok(None) };
+    let outlook = Outlook::of(&settings.config, ledger, binding, tool).await?;
+    let facts = outlook.facts(&settings.config, binding, reach, None);
+    let presented = Presented { mode: Some(binding.mode), ..Presented::default() };
+    let call = ToolCall { binding: binding.clone() };
+    Ok(Some(settings.config.policy.explain(&call, &presented, &facts)))
 }
 
 fn parse_json(what: &str, text: &str) -> anyhow::Result<Value> {

@@ -4,6 +4,7 @@ mod budgets;
 mod decide;
 mod edit;
 mod people;
+mod policy;
 mod sign_in;
 mod tools;
 mod verified;

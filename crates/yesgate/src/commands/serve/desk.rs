@@ -9,17 +9,21 @@ use yesgate_core::digest::DefinitionDigest;
 use yesgate_core::id::{OrgId, ServerName, ToolName};
 use yesgate_core::intent::Intent;
 use yesgate_core::json::{Limits, parse_lenient};
+use yesgate_core::policy::Profile;
 use yesgate_core::render::{Sanitized, TooLargeToReview, fence, render_value, reviewable};
 use yesgate_gateway::gate::Strongest;
 use yesgate_ledger::Ledger;
 use yesgate_web::desk::{
-    self, BudgetLine, DeskError, PinWish, Pinned, Revised, ServerTools, ToolLine, ToolLook,
+    self, BudgetLine, CallWords, DeskError, Hindsight, PinWish, Pinned, PolicyLook, Revised, ServerTools,
+    ToolLine, ToolLook,
 };
 
 use super::super::budgets::{self, Sums};
 use super::super::edit;
+use super::super::policy::{Call, Explained, ToolSeen, UNSEEN, explained, in_hindsight};
 use super::super::tools::{Row, Standing, matrix};
 use crate::catalogue::{self, Seen};
+use crate::output::Hinted;
 use crate::settings::Settings;
 
 /// The operator's side of a gateway that runs.
@@ -132,6 +136,50 @@ impl desk::Desk for Desk {
             }
             Some(_) | None => Ok(Pinned::OtherByNow),
         }
+    }
+
+    async fn policy(&self) -> Result<PolicyLook, DeskError> {
+        let settings = self.settings();
+        let policy = &settings.config.policy;
+        let file = settings.config_path.as_ref().map(|path| Sanitized::line(&path.display().to_string()));
+        Ok(PolicyLook {
+            file,
+            profile: policy.profile().map_or("none", Profile::as_str),
+            mode: policy.mode().as_str(),
+            rules: policy.rules_in_words(),
+            otherwise: policy.otherwise_in_words(),
+        })
+    }
+
+    async fn explain(&self, call: &CallWords) -> Result<Result<Vec<Sanitized>, Sanitized>, DeskError> {
+        let settings = self.settings();
+        let call = Call { tool: &call.tool, arguments: &call.arguments, state: None, mode: None };
+        match explained(&settings, &self.ledger, call, self.reach.get()).await {
+            Ok(Explained { trace, seen }) => {
+                let mut lines: Vec<Sanitized> = trace.to_string().lines().map(Sanitized::line).collect();
+                if seen == ToolSeen::Never {
+                    lines.push(Sanitized::fixed(UNSEEN));
+                }
+                Ok(Ok(lines))
+            }
+            // What was written is no call; anything else is not the visitor's to mend.
+            Err(error) if error.is::<Hinted>() => Ok(Err(Sanitized::line(&error.to_string()))),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    async fn hindsight(&self, intents: &[Intent]) -> Result<Vec<Option<Hindsight>>, DeskError> {
+        let settings = self.settings();
+        let seen = self.seen(&settings)?;
+        let mut all = Vec::new();
+        for intent in intents {
+            let trace = in_hindsight(&settings, &self.ledger, &seen, intent, self.reach.get());
+            all.push(trace.await.map_err(failed)?.map(|trace| Hindsight {
+                decided_by: Sanitized::line(&trace.decided_by.to_string()),
+                verdict: Sanitized::line(&trace.answer.to_string()),
+            }));
+        }
+        Ok(all)
     }
 
     async fn budgets(&self, org: &OrgId) -> Result<Vec<BudgetLine>, DeskError> {

@@ -14,7 +14,7 @@ each = "recipient"
 name = "small"
 tool = "notes/pay"
 then = "run"
-spend = { amount = "amount", currency = "currency", recipient = "to" }
+spend = { amount = "args.amount", currency = "args.currency", recipient = "args.to" }
 budget = "day"
 "#;
 
