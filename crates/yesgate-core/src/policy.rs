@@ -45,6 +45,7 @@ pub use self::config::Config;
 pub use self::config::address::{AddressError, Authority, HttpUrl, Origin, Scheme};
 pub use self::config::ledger::LedgerConfig;
 pub use self::config::limits::ServeLimits;
+pub use self::config::notices::{Desktop, NoticesConfig, Remind, WebhookConfig};
 pub use self::config::prefix::{ParsePrefixError, Prefix};
 pub use self::config::remote::{
     AuthSetting, HeaderName, HeaderNameError, HttpPlace, OAuthClient, OAuthSetting,
@@ -339,7 +340,7 @@ struct Match<'p> {
 }
 
 /// The keys of the whole configuration.
-const TOP_KEYS: [&str; 20] = [
+const TOP_KEYS: [&str; 21] = [
     "profile",
     "shadow",
     "mode",
@@ -355,6 +356,7 @@ const TOP_KEYS: [&str; 20] = [
     "times",
     "serve",
     "ledger",
+    "notices",
     "telemetry",
     "servers",
     "routes",
@@ -379,6 +381,8 @@ const SERVE_LIMIT_KEYS: [&str; 11] = [
     "children",
 ];
 const LEDGER_KEYS: [&str; 1] = ["keep"];
+const NOTICE_KEYS: [&str; 3] = ["desktop", "webhook", "remind"];
+const WEBHOOK_KEYS: [&str; 2] = ["url", "secret"];
 const TELEMETRY_KEYS: [&str; 2] = ["otlp", "metrics"];
 const SERVER_KEYS: [&str; 15] = [
     "command",

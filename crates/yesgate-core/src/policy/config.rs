@@ -3,6 +3,7 @@
 pub(super) mod address;
 pub(super) mod ledger;
 pub(super) mod limits;
+pub(super) mod notices;
 pub(super) mod prefix;
 pub(super) mod remote;
 pub(super) mod routes;
@@ -13,6 +14,7 @@ pub(super) mod variables;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::ledger::LedgerConfig;
+use self::notices::NoticesConfig;
 use self::routes::Routes;
 use self::serve::{ServeConfig, TelemetryConfig};
 use self::server::ServerConfig;
@@ -43,6 +45,8 @@ pub struct Config {
     pub serve: ServeConfig,
     /// How long what is stored is kept.
     pub ledger: LedgerConfig,
+    /// Who is told that a question waits.
+    pub notices: NoticesConfig,
     /// What is measured, and who is told.
     pub telemetry: TelemetryConfig,
     /// How many examples were tried, and held.
@@ -64,6 +68,7 @@ impl Config {
         let routes = top.entry("routes").map(|routes| routes::parse(&routes, &servers)).transpose()?;
         let serve = top.entry("serve").map(|serve| ServeConfig::parse(&serve, &servers)).transpose()?;
         let ledger = top.entry("ledger").map(|entry| LedgerConfig::parse(&entry)).transpose()?;
+        let notices = top.entry("notices").map(|entry| NoticesConfig::parse(&entry)).transpose()?;
         let telemetry = top.entry("telemetry").map(|entry| TelemetryConfig::parse(&entry)).transpose()?;
         let mut policy = parse_settings(&top)?;
         if let Some(budgets) = top.entry("budgets") {
@@ -90,6 +95,7 @@ impl Config {
             routes: routes.unwrap_or_default(),
             serve: serve.unwrap_or_default(),
             ledger: ledger.unwrap_or_default(),
+            notices: notices.unwrap_or_default(),
             telemetry: telemetry.unwrap_or_default(),
             examples: examples.len(),
         })

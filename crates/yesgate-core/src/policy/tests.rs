@@ -10,6 +10,7 @@ mod explain;
 mod glob;
 mod lookup;
 mod matrix;
+mod notices;
 mod offer;
 mod properties;
 mod remember;

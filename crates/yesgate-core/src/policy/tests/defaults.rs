@@ -1,15 +1,16 @@
-//! `yesgate.default.toml`, `docs/policy.md`, `docs/serve.md` and `docs/rest.md` tell the truth.
+//! `yesgate.default.toml`, `docs/policy.md`, `docs/serve.md`, `docs/rest.md` and `docs/notices.md` tell the truth.
 
 use std::collections::BTreeSet;
 
 use super::super::{
-    ASKING_KEYS, BUDGET_KEYS, CLIENT_KEYS, Config, EXAMPLE_KEYS, LEDGER_KEYS, LOOKUP_KEYS, RULE_KEYS,
-    SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS, SERVER_KEYS, SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS,
-    TOP_KEYS,
+    ASKING_KEYS, BUDGET_KEYS, CLIENT_KEYS, Config, EXAMPLE_KEYS, LEDGER_KEYS, LOOKUP_KEYS, NOTICE_KEYS,
+    RULE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS, SERVER_KEYS, SPEND_KEYS, TELEMETRY_KEYS,
+    TIME_KEYS, TOP_KEYS, WEBHOOK_KEYS,
 };
 
 const DEFAULTS: &str = include_str!("../../../../../yesgate.default.toml");
-const GUIDES: [&str; 3] = [
+const GUIDES: [&str; 4] = [
+    include_str!("../../../../../docs/notices.md"),
     include_str!("../../../../../docs/policy.md"),
     include_str!("../../../../../docs/serve.md"),
     include_str!("../../../../../docs/rest.md"),
@@ -86,6 +87,8 @@ fn every_key_that_is_known_stands_in_the_default_file() {
     };
     check(&[], &TOP_KEYS);
     check(&["clients", "*"], &CLIENT_KEYS);
+    check(&["notices"], &NOTICE_KEYS);
+    check(&["notices", "webhook"], &WEBHOOK_KEYS);
     check(&["asking"], &ASKING_KEYS);
     check(&["times"], &TIME_KEYS);
     check(&["serve"], &SERVE_KEYS);
