@@ -2,7 +2,8 @@
 //!
 //! INVARIANT: the ledger never sees one in clear. Whoever keeps a secret seals it before it comes
 //! here, and opens it after; the ledger holds no key to it. There are no audit rows about them, and
-//! [`Ledger::verify`] does not look at them: the seal itself tells whether one was changed.
+//! [`Ledger::verify`] does not look at them: the seal itself tells whether one was changed. What is no secret, such as how
+//! far notices have got, is kept in clear.
 
 use crate::change::{Effects, Target, Write};
 use crate::error::LedgerError;

@@ -11,13 +11,14 @@ use crate::shell::Shell;
 /// Every crate that ships, and the crates of the house that it may use.
 ///
 /// A new crate or a new arrow is a decision: it gets a page in `docs/decisions` and a line here.
-const MAY_USE: [(&str, &[&str]); 7] = [
+const MAY_USE: [(&str, &[&str]); 8] = [
     ("yesgate-core", &[]),
     ("yesgate-ledger", &["yesgate-core"]),
     ("yesgate-http", &["yesgate-core"]),
     ("yesgate-proof", &["yesgate-core"]),
     ("yesgate-gateway", &["yesgate-core", "yesgate-ledger", "yesgate-http"]),
     ("yesgate-web", &["yesgate-core", "yesgate-ledger", "yesgate-http", "yesgate-proof"]),
+    ("yesgate-notice", &["yesgate-core", "yesgate-ledger", "yesgate-http"]),
     (
         "yesgate",
         &[
@@ -27,6 +28,7 @@ const MAY_USE: [(&str, &[&str]); 7] = [
             "yesgate-proof",
             "yesgate-gateway",
             "yesgate-web",
+            "yesgate-notice",
         ],
     ),
 ];
