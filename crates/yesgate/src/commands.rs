@@ -11,6 +11,7 @@ mod edit;
 mod grants;
 mod help;
 mod keys;
+mod notices;
 mod outlook;
 mod people;
 mod policy;

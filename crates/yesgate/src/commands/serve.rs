@@ -35,11 +35,13 @@ use yesgate_http::edge::guard::Guard;
 use yesgate_http::edge::quota::{Caps, Quotas};
 use yesgate_http::edge::{self, EdgeLimits};
 use yesgate_ledger::Ledger;
+use yesgate_notice::Link;
 
 use self::desk::Desk;
 use self::reload::InForce;
 use self::servers::Workshop;
 use self::told::Told;
+use super::notices::{Audience, Telling};
 use super::shadow;
 use super::wrap::local_caller;
 use crate::cli::ServeArgs;
@@ -121,6 +123,8 @@ async fn serve_http(
     let workshop = workshop.with_witness(Arc::clone(&registry) as Arc<_>);
     workshop.reach().set(reach(&ledger, &registry, pages::proves(naming)).await?);
     let strongest = workshop.reach().clone();
+    let link = Link::Pages(pages::origin(&config, bound));
+    let telling = Telling::start(&settings.config.notices, Audience::Everybody, &ledger, link).await?;
     let hub = open_hub(&settings, &workshop).await?;
     let public = config.public_url.as_ref().map(|url| Base::new(&url.to_string()));
     let front = HttpFront::new(Arc::clone(&hub) as Arc<_>, front_settings(&config), Arc::new(SystemEntropy));
@@ -184,6 +188,7 @@ async fn serve_http(
     keeping.abort();
     witnessing.abort();
     close(&hub).await;
+    telling.stop().await;
     Ok(Done::Ok)
 }
 
@@ -196,6 +201,8 @@ async fn serve_stdio(settings: &Settings, workshop: Workshop, only: Option<&str>
         }
         None => Scope::All,
     };
+    let (notices, ledger) = (&settings.config.notices, workshop.ledger());
+    let telling = Telling::start(notices, Audience::Everybody, ledger, Link::CommandLine).await?;
     let hub = open_hub(settings, &workshop).await?;
     let tending = tokio::spawn(Arc::clone(&hub).tend());
     let told = Told::listen()?;
@@ -217,6 +224,7 @@ async fn serve_stdio(settings: &Settings, workshop: Workshop, only: Option<&str>
         () = told.times(again) => {}
     }
     close(&hub).await;
+    telling.stop().await;
     Ok(Done::Ok)
 }
 

@@ -20,7 +20,9 @@ use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting, Strong
 use yesgate_gateway::metrics::Metrics;
 use yesgate_gateway::stdio::host;
 use yesgate_gateway::wrap::{Host, wrap};
+use yesgate_notice::Link;
 
+use super::notices::{Audience, Telling};
 use super::{people, shadow};
 use crate::catalogue::Writer;
 use crate::cli::WrapArgs;
@@ -64,6 +66,8 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
     }
     let keeping = tokio::spawn(keep_for(settings.config.ledger.keep, ledger.clone()));
     let witnessing = tokio::spawn(keep_fresh(ledger.clone(), registry, strongest, REACH));
+    let notices = &settings.config.notices;
+    let telling = Telling::start(notices, Audience::Desktop, &ledger, Link::CommandLine).await?;
     let gate =
         Arc::new(Gate::new(server, policy, ledger, setting, Arc::new(SystemEntropy), Some(observer)).await?);
     let spec = ChildSpec {
@@ -77,6 +81,7 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
     let end = wrap(gate, spec, Host { input, output }, local_caller()?).await;
     keeping.abort();
     witnessing.abort();
+    telling.stop().await;
     let end = end?;
     if let Some(complaint) = end.complaint {
         eprintln!("Error: {complaint}");

@@ -29,6 +29,7 @@ mod late_answers;
 mod library;
 mod lints;
 mod lookups;
+mod notices;
 mod offers;
 mod out_of_band;
 mod own_tools;

@@ -82,9 +82,13 @@ impl Running {
                 return;
             }
         };
-        let settled = |config: &Config| (config.serve.clone(), config.ledger, config.telemetry.clone());
+        let settled = |config: &Config| {
+            (config.serve.clone(), config.ledger, config.notices.clone(), config.telemetry.clone())
+        };
         if settled(&config) != settled(&before.config) {
-            tracing::warn!("changes in [serve], [ledger] and [telemetry] count from the next start on");
+            tracing::warn!(
+                "changes in [serve], [ledger], [notices] and [telemetry] count from the next start on"
+            );
         }
         self.hub.replace(servers);
         self.rest.change(changeable(&config));

@@ -1,0 +1,65 @@
+//! Starts what tells people that a question waits, as `[notices]` says.
+
+use anyhow::Context as _;
+use tokio::task::JoinSet;
+use yesgate_core::policy::{Desktop, NoticesConfig, WebhookConfig};
+use yesgate_ledger::Ledger;
+use yesgate_notice::{DesktopTeller, Link, Webhook, WebhookSecret, WebhookTeller};
+
+use crate::output::Hinted;
+
+/// Whom a process tells.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Audience {
+    /// The one who works at this machine.
+    Desktop,
+    /// Everybody in the configuration.
+    Everybody,
+}
+
+/// Those who tell. Dropped, they stop.
+#[derive(Debug)]
+pub(super) struct Telling(JoinSet<()>);
+
+impl Telling {
+    /// Starts them. What happens from here on is told.
+    pub(super) async fn start(
+        config: &NoticesConfig,
+        audience: Audience,
+        ledger: &Ledger,
+        link: Link,
+    ) -> anyhow::Result<Self> {
+        let mut tellers = JoinSet::new();
+        match config.desktop {
+            Desktop::Shown => {
+                let teller = DesktopTeller::begin(ledger.clone(), link.clone(), config.remind).await?;
+                tellers.spawn(teller.run());
+            }
+            Desktop::Silent => {}
+        }
+        match (&config.webhook, audience) {
+            (Some(webhook), Audience::Everybody) => {
+                let webhook = open_webhook(webhook, link)?;
+                tellers.spawn(WebhookTeller::begin(ledger.clone(), webhook, config.remind).await?.run());
+            }
+            (None, _) | (_, Audience::Desktop) => {}
+        }
+        Ok(Self(tellers))
+    }
+
+    /// Stops them. What was being delivered is delivered by the next start.
+    pub(super) async fn stop(mut self) {
+        self.0.shutdown().await;
+    }
+}
+
+fn open_webhook(config: &WebhookConfig, link: Link) -> anyhow::Result<Webhook> {
+    let secret = config.secret.expand(|name| std::env::var(name).ok()).map_err(|error| {
+        Hinted::new(format!("the webhook of [notices] has no secret: {error}"), None::<&str>)
+    })?;
+    let secret = WebhookSecret::parse(&secret).map_err(|error| {
+        let hint = "make one with: echo \"whsec_$(head -c 32 /dev/urandom | base64)\"";
+        Hinted::new(format!("the secret of the webhook in [notices] cannot be used: {error}"), Some(hint))
+    })?;
+    Webhook::new(config.url.clone(), secret, link).context("webhooks cannot be sent")
+}
