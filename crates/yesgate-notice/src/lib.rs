@@ -16,6 +16,6 @@ mod watcher;
 mod webhook;
 
 pub use self::desktop::DesktopTeller;
-pub use self::notice::{Link, Notice, Occasion};
+pub use self::notice::{Closing, Link, Notice, Occasion};
 pub use self::post::WebhookTeller;
 pub use self::webhook::{SecretError, Webhook, WebhookSecret};
