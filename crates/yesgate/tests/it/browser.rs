@@ -141,6 +141,12 @@ impl Play {
 #[track_caller]
 fn assert_sound(page: &Page) {
     page.assert_accessible();
+    assert_fits(page);
+}
+
+/// Fails unless a page fits into its window, did nothing wrong and asked nobody else.
+#[track_caller]
+fn assert_fits(page: &Page) {
     page.assert_untroubled();
     assert_eq!(page.sideways(), 0, "{} is wider than its window", page.url());
 }

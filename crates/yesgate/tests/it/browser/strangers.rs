@@ -75,7 +75,7 @@ async fn no_other_site_shows_or_sends_what_is_ours() {
     for name in ["Win a prize", "Win two", "Win three"] {
         other.goto(&theirs);
         other.click("button", name);
-        other.wait_for_text("This did not come from a page of this gateway. Nothing was changed.");
+        other.wait_for_text("this origin is not allowed");
     }
     // Nor without being seen.
     other.goto(&theirs);
