@@ -187,6 +187,10 @@ impl Sqlite {
         self.read(move |connection| queries::any_open(connection, &server, &identity)).await
     }
 
+    pub(crate) async fn any_due(&self, now: Timestamp) -> Result<bool, LedgerError> {
+        self.read(move |connection| queries::any_due(connection, now)).await
+    }
+
     pub(crate) async fn running_boots(&self) -> Result<Vec<BootId>, LedgerError> {
         self.read(queries::running_boots).await
     }

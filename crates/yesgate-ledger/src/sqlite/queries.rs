@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use rusqlite::{Connection, params};
 use yesgate_core::class::Class;
 use yesgate_core::digest::{DefinitionDigest, Digest, ServerIdentity};
@@ -57,6 +58,13 @@ pub(super) fn any_open(
     let condition =
         "state IN ('pending', 'approved') AND server = ?1 AND identity = ?2 ORDER BY number LIMIT 1";
     Ok(!ids(connection, condition, params![server.as_str(), identity.0.as_bytes()])?.is_empty())
+}
+
+/// Whether the clock of any question ran out.
+pub(super) fn any_due(connection: &Connection, now: Timestamp) -> Result<bool, Fault> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM intent WHERE state = 'pending' AND decide_by <= ?1)
+                   OR EXISTS (SELECT 1 FROM intent WHERE state = 'approved' AND run_by <= ?1)";
+    Ok(connection.prepare_cached(sql)?.query_row([rows::nanoseconds(now)], |row| row.get(0))?)
 }
 
 pub(super) fn running_boots(connection: &Connection) -> Result<Vec<BootId>, Fault> {
