@@ -108,7 +108,7 @@ async fn every_page_is_sound_everywhere_and_decides_nothing() {
         ("tools", "/tools".to_owned()),
         ("tool", "/tools/look?server=notes&tool=delete_note".to_owned()),
         ("budgets", "/budgets".to_owned()),
-        ("policy", "/policy?tool=notes%2Fdelete_note&arguments=%7B%22id%22%3A%22a%22%7D".to_owned()),
+        ("policy", "/policy?tool=notes%2Fdelete_note&args=%7B%22id%22%3A%22a%22%7D".to_owned()),
         ("stop", "/stop".to_owned()),
         ("audit", "/audit?verify=now".to_owned()),
         ("sign-in", "/sign-in".to_owned()),
