@@ -302,12 +302,16 @@ impl Ledger {
     /// When a change is not durable; those before it are.
     pub async fn sweep(&self) -> Result<Swept, LedgerError> {
         let lost = self.lose_runs_of_the_dead().await?;
-        // Looking holds nobody up, and mostly there is nothing to write.
-        let expired = match self.store.any_due(self.now()).await? {
-            true => self.change_all(Target::Due, |intent, now| intent.notice_expiry(now)).await?,
-            false => 0,
-        };
+        let expired = self.change_all(Target::Due, |intent, now| intent.notice_expiry(now)).await?;
         Ok(Swept { expired, lost })
+    }
+
+    /// Whether the clock of any question ran out, and nobody has noticed. To look holds nobody up.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn is_any_due(&self) -> Result<bool, LedgerError> {
+        self.store.any_due(self.now()).await
     }
 
     /// Whether a start of the gateway is over, however it ended.

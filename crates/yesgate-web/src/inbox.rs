@@ -2,10 +2,11 @@
 
 use askama::Template;
 use http::StatusCode;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use yesgate_core::intent::Intent;
 use yesgate_core::render::Sanitized;
 use yesgate_ledger::{Listing, Stage};
+use yesgate_proof::credential::Credential;
 
 use crate::answer::{self, Answer};
 use crate::site::{Site, Trouble, Visit};
@@ -59,13 +60,42 @@ struct Page {
     lost: Vec<Line>,
     waiting: Vec<Line>,
     under_way: Vec<Line>,
+    /// The keys that others have enrolled lately.
+    new_keys: Vec<NewKey>,
     /// Where the list goes on.
     more: Option<u64>,
     /// What tells one content from another.
     version: String,
 }
 
+/// A key that somebody has enrolled lately: whoever enrols one in another's name is noticed (THREATS §4.3).
+struct NewKey {
+    name: String,
+    label: Sanitized,
+    since: String,
+}
+
 impl Site {
+    /// The keys of others of the same organisation that are new.
+    async fn new_keys(&self, visit: &Visit, visitor: &Visitor) -> Result<Vec<NewKey>, Trouble> {
+        let Some(keys) = self.keys() else { return Ok(Vec::new()) };
+        let people = self.ledger.people().await?;
+        let others = people
+            .iter()
+            .filter(|person| person.removed_at.is_none() && person.org == visitor.person.org)
+            .filter(|person| person.id != visitor.person.id);
+        let is_new = |key: &Credential| visit.now.duration_since(key.created_at) < NEW;
+        let new = others.flat_map(|person| {
+            let theirs = keys.registry.of(&person.id).into_iter().filter(is_new);
+            theirs.map(|key| NewKey {
+                name: person.name.to_string(),
+                label: Sanitized::line(&key.label),
+                since: ago(key.created_at, visit.now),
+            })
+        });
+        Ok(new.collect())
+    }
+
     pub(crate) async fn inbox(&self, visit: &Visit, visitor: &Visitor) -> Result<Answer, Trouble> {
         let after = visit.query("after").and_then(|after| after.parse().ok());
         let list = |stage, after, most| {
@@ -93,6 +123,7 @@ impl Site {
         let frame = self.frame(visitor, Tab::Inbox, "Inbox").await?;
         let page = Page {
             frame,
+            new_keys: self.new_keys(visit, visitor).await?,
             lost: lines(lost),
             waiting: lines(waiting),
             under_way: lines(under_way),
@@ -105,3 +136,5 @@ impl Site {
 
 /// How many questions a page shows.
 const SHOWN: u32 = 50;
+/// How long a key is new to others.
+const NEW: SignedDuration = SignedDuration::from_hours(7 * 24);

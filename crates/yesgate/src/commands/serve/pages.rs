@@ -55,7 +55,13 @@ pub(super) fn origin(config: &ServeConfig, bound: SocketAddr) -> String {
 pub(super) async fn expire(ledger: Ledger) {
     loop {
         tokio::time::sleep(LOOKING).await;
-        if let Err(error) = ledger.sweep().await {
+        // Mostly there is nothing to write.
+        let noticed = match ledger.is_any_due().await {
+            Ok(true) => ledger.sweep().await.map(drop),
+            Ok(false) => Ok(()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = noticed {
             tracing::warn!(%error, "what is over could not be noticed: {error}");
         }
     }

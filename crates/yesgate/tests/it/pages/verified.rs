@@ -62,6 +62,11 @@ async fn a_signature_over_exactly_this_call_is_verified() {
     assert!(foreign.stderr.contains("is nobody's here"), "{foreign:?}");
     assert_eq!(play.stage.shown(&intent)["state"], "pending");
 
+    // THREATS §4.3: the others are told of a new key, and its owner need not be.
+    let bob = play.person(&["bob", "--role", "viewer"]).await;
+    assert!(bob.get("/").await.html.contains("</strong> enrolled the key"));
+    assert!(!play.owner.get("/").await.html.contains("</strong> enrolled the key"));
+
     stage.yesgate(&["approve", &intent, "--yes", "--sign", mine.to_str().unwrap()]).ok();
     let polled = play.polled(&intent).await;
     assert_eq!((&polled["result"]["deleted"], &polled["assurance"]), (&json!("a"), &json!("verified")));
