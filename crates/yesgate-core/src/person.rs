@@ -167,6 +167,12 @@ pub struct Link {
 }
 
 impl Link {
+    /// A new one for somebody.
+    pub fn new(person: &PersonId, way: LinkWay, now: Timestamp) -> Self {
+        let ends_at = now + way.lifetime();
+        Self { person: person.clone(), way, made_at: now, ends_at, spent_at: None, browser: None }
+    }
+
     /// Whether it still lets somebody in.
     pub fn counts(&self, now: Timestamp) -> bool {
         self.spent_at.is_none() && now < self.ends_at
@@ -255,6 +261,17 @@ pub struct Session {
 }
 
 impl Session {
+    /// One that begins.
+    pub const fn new(
+        id: SessionId,
+        person: PersonId,
+        way: SignInWay,
+        browser: String,
+        now: Timestamp,
+    ) -> Self {
+        Self { id, person, way, begun_at: now, seen_at: now, browser, ended_at: None }
+    }
+
     /// How long a session lasts that nobody uses.
     pub const IDLE: SignedDuration = SignedDuration::from_hours(7 * 24);
     /// How long a session lasts at most.

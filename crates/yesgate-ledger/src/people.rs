@@ -122,15 +122,7 @@ impl Ledger {
             if !link.counts(now) || person.removed_at.is_some() {
                 return (None, Effects::default());
             }
-            let session = Session {
-                id: new.id,
-                person: person.id.clone(),
-                way: link.way.into(),
-                begun_at: now,
-                seen_at: now,
-                browser: new.browser,
-                ended_at: None,
-            };
+            let session = Session::new(new.id, person.id.clone(), link.way.into(), new.browser, now);
             let writes = vec![
                 Write::People(PeopleWrite::SpendLinks(person.id.clone())),
                 Write::People(PeopleWrite::Session(session.clone(), new.secret)),
@@ -157,15 +149,7 @@ impl Ledger {
             if found.people.iter().find(is_here).is_none() {
                 return (None, Effects::default());
             }
-            let session = Session {
-                id: new.id,
-                person: id,
-                way,
-                begun_at: now,
-                seen_at: now,
-                browser: new.browser,
-                ended_at: None,
-            };
+            let session = Session::new(new.id, id, way, new.browser, now);
             let writes = vec![Write::People(PeopleWrite::Session(session.clone(), new.secret))];
             let events = vec![signed_in(&session)];
             (Some(session), Effects { writes, events, ..Effects::default() })

@@ -132,14 +132,7 @@ impl Site {
     /// Makes a link for somebody, and shows it to whoever asked for it, this once.
     async fn hand_link(&self, visit: &Visit, visitor: &Visitor, person: &Person) -> Result<Answer, Trouble> {
         let secret = LinkSecret::from_entropy(self.draw()?);
-        let link = Link {
-            person: person.id.clone(),
-            way: LinkWay::Console,
-            made_at: visit.now,
-            ends_at: visit.now + LinkWay::Console.lifetime(),
-            spent_at: None,
-            browser: None,
-        };
+        let link = Link::new(&person.id, LinkWay::Console, visit.now);
         self.ledger.make_link(link, secret.hash(), &self.approver(visitor, None).name).await?;
         let url = format!("{}/sign-in#{}", visit.address.origin, secret.expose());
         let shown = Shown::Link { name: person.name.to_string(), url };

@@ -31,15 +31,7 @@ fn secret(seed: u32) -> LinkSecret {
 }
 
 async fn make_link(ledger: &Ledger, person: &Person, seed: u32) {
-    let made_at = ledger.now();
-    let link = Link {
-        person: person.id.clone(),
-        way: LinkWay::Console,
-        made_at,
-        ends_at: made_at + LinkWay::Console.lifetime(),
-        spent_at: None,
-        browser: None,
-    };
+    let link = Link::new(&person.id, LinkWay::Console, ledger.now());
     ledger.make_link(link, secret(seed).hash(), "the console").await.unwrap();
 }
 

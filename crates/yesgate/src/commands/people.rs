@@ -179,15 +179,7 @@ async fn tell_link(
 /// Makes a sign-in link for somebody; an earlier one counts no more.
 pub(super) async fn make_link(ledger: &Ledger, person: &Person) -> anyhow::Result<(LinkSecret, Timestamp)> {
     let secret = LinkSecret::from_entropy(SystemEntropy.draw()?);
-    let made_at = ledger.now();
-    let link = Link {
-        person: person.id.clone(),
-        way: LinkWay::Console,
-        made_at,
-        ends_at: made_at + LinkWay::Console.lifetime(),
-        spent_at: None,
-        browser: None,
-    };
+    let link = Link::new(&person.id, LinkWay::Console, ledger.now());
     let ends_at = link.ends_at;
     ledger.make_link(link, secret.hash(), &by_this_account()).await?;
     Ok((secret, ends_at))
@@ -196,14 +188,19 @@ pub(super) async fn make_link(ledger: &Ledger, person: &Person) -> anyhow::Resul
 /// Where people reach the gateway, as far as the configuration tells. A loopback is called by its name: passkeys
 /// belong to names, not to numbers.
 pub(super) fn origin(serve: &ServeConfig) -> String {
+    origin_at(serve, serve.listen)
+}
+
+/// The same where it is known at which address the gateway listens.
+pub(super) fn origin_at(serve: &ServeConfig, listen: std::net::SocketAddr) -> String {
     match &serve.public_url {
         Some(url) => url.to_string().trim_end_matches('/').to_owned(),
-        None => local_origin(serve.listen),
+        None => local_origin(listen),
     }
 }
 
 /// Where people on this machine reach a gateway that listens here.
-pub(super) fn local_origin(listen: std::net::SocketAddr) -> String {
+fn local_origin(listen: std::net::SocketAddr) -> String {
     match listen.ip().is_loopback() || listen.ip().is_unspecified() {
         true => format!("http://localhost:{}", listen.port()),
         false => format!("http://{listen}"),

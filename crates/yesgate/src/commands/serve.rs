@@ -42,6 +42,7 @@ use self::reload::InForce;
 use self::servers::Workshop;
 use self::told::Told;
 use super::notices::{Audience, Telling};
+use super::people::origin_at;
 use super::shadow;
 use super::wrap::local_caller;
 use crate::cli::ServeArgs;
@@ -75,7 +76,7 @@ async fn serve(
     tracing: Tracing,
 ) -> anyhow::Result<Done> {
     if args.stdio {
-        let origin = pages::origin(&settings.config.serve, settings.config.serve.listen);
+        let origin = origin_at(&settings.config.serve, settings.config.serve.listen);
         let Witnesses { registry, .. } = Witnesses::of(&settings.home, &ledger, &origin).await?;
         let workshop = Workshop::new(&settings, ledger.clone(), boot, Naming::BySelf, tracing)?
             .with_witness(Arc::clone(&registry) as Arc<_>);
@@ -118,12 +119,12 @@ async fn serve_http(
         TcpListener::bind(listen).await.with_context(|| format!("{listen} cannot be listened at"))?;
     let bound = listener.local_addr()?;
     let naming = workshop.naming();
-    let witnesses = Witnesses::of(&settings.home, &ledger, &pages::origin(&config, bound)).await?;
+    let witnesses = Witnesses::of(&settings.home, &ledger, &origin_at(&config, bound)).await?;
     let registry = Arc::clone(&witnesses.registry);
     let workshop = workshop.with_witness(Arc::clone(&registry) as Arc<_>);
     workshop.reach().set(reach(&ledger, &registry, pages::proves(naming)).await?);
     let strongest = workshop.reach().clone();
-    let link = Link::Pages(pages::origin(&config, bound));
+    let link = Link::Pages(origin_at(&config, bound));
     let telling = Telling::start(&settings.config.notices, Audience::Everybody, &ledger, link).await?;
     let hub = open_hub(&settings, &workshop).await?;
     let public = config.public_url.as_ref().map(|url| Base::new(&url.to_string()));

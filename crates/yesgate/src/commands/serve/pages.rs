@@ -14,7 +14,7 @@ use yesgate_gateway::gate::Naming;
 use yesgate_ledger::Ledger;
 use yesgate_web::{Keys, Site, SiteSettings};
 
-use super::super::people::{local_origin, make_link};
+use super::super::people::{make_link, origin_at};
 use super::desk::Desk;
 use crate::witness::Witnesses;
 
@@ -42,14 +42,6 @@ pub(super) const fn proves(naming: Naming) -> Assurance {
     }
 }
 
-/// Where people reach this gateway.
-pub(super) fn origin(config: &ServeConfig, bound: SocketAddr) -> String {
-    match &config.public_url {
-        Some(url) => url.to_string().trim_end_matches('/').to_owned(),
-        None => local_origin(bound),
-    }
-}
-
 /// Notices within a second what nobody decided in time, so that it is counted nowhere any more and stands in the
 /// history: nobody may ever ask for it again.
 pub(super) async fn expire(ledger: Ledger) {
@@ -73,7 +65,7 @@ pub(super) async fn invite_first(
     config: &ServeConfig,
     bound: SocketAddr,
 ) -> anyhow::Result<()> {
-    let origin = origin(config, bound);
+    let origin = origin_at(config, bound);
     let people = ledger.people().await?;
     let owner = people.iter().find(|person| person.may(Role::Owner));
     let sessions = ledger.sessions().await?;
