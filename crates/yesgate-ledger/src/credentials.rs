@@ -23,7 +23,7 @@ pub struct KeptCredential {
 }
 
 impl Ledger {
-    /// The keys that count: those that nobody revoked, of people who are known.
+    /// The keys that count: those that nobody revoked. Who is removed loses theirs.
     ///
     /// # Errors
     /// When the ledger cannot be read.

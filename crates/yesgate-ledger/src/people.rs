@@ -1,7 +1,7 @@
 //! People who decide, the links that let them in, and their sessions.
 //!
 //! INVARIANT: a link lets somebody in once, and its use and the session that comes of it are one step. Whoever was
-//! removed has no session and no link from the commit on, in whatever process.
+//! removed has no session, no link and no key from the commit on, in whatever process.
 
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::id::{PersonId, SessionId};
@@ -42,7 +42,8 @@ impl Ledger {
         self.store().people().await
     }
 
-    /// Adds a person, or writes down what they are from now on. Removed, they are signed out everywhere.
+    /// Adds a person, or writes down what they are from now on. Removed, they are signed out everywhere, and no key of
+    /// theirs counts.
     ///
     /// # Errors
     /// When it is not durable.
@@ -72,6 +73,11 @@ impl Ledger {
                 let theirs = found.sessions.iter().filter(|session| session.person == person.id);
                 for session in theirs.filter(|session| session.counts(now)) {
                     end(session, &by, &mut writes, &mut events);
+                }
+                for kept in found.credentials.iter().filter(|kept| kept.person == person.id) {
+                    writes.push(Write::People(PeopleWrite::RevokeCredential(kept.id.clone())));
+                    let (person, credential) = (person.id.clone(), kept.id.clone());
+                    events.push(event(PersonEvent::KeyRevoked { person, credential, by: by.clone() }));
                 }
                 writes.push(Write::People(PeopleWrite::SpendLinks(person.id.clone())));
             }

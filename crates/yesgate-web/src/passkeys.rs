@@ -149,7 +149,7 @@ impl Site {
             label,
             created_at: visit.now,
         };
-        let kept = keys.kept(&credential).map_err(|_| Trouble::NoEntropy)?;
+        let kept = keys.kept(&credential).map_err(|_| Trouble::Nonsense("the key cannot be written down"))?;
         self.ledger.enrol(kept, &self.approver(visitor, None).name).await?;
         refresh(&keys.registry, &self.ledger).await?;
         Ok(answer::json(StatusCode::OK, &json!({"to": "/keys"})))
@@ -210,7 +210,7 @@ impl Site {
             Err(error) => return Ok(refused(&error)),
         };
         let credential = Credential { key: Key::Passkey(Box::new(used)), ..credential.clone() };
-        let kept = keys.kept(&credential).map_err(|_| Trouble::NoEntropy)?;
+        let kept = keys.kept(&credential).map_err(|_| Trouble::Nonsense("the key cannot be written down"))?;
         self.ledger.keep_credential(kept).await?;
         refresh(&keys.registry, &self.ledger).await?;
         let secret = SessionSecret::from_entropy(self.draw()?);

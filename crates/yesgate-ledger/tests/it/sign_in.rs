@@ -111,7 +111,16 @@ async fn a_session_ends_in_every_way_it_should() {
 
     let removed = Person { removed_at: Some(t(1)), ..bob.clone() };
     make_link(&ledger, &bob, 99).await;
+    for (seed, owner) in [(7, &ada), (8, &bob)] {
+        let id = CredentialId::from_entropy(entropy(seed));
+        ledger
+            .enrol(KeptCredential { id, person: owner.id.clone(), sealed: "key".into() }, "x")
+            .await
+            .unwrap();
+    }
     add(&ledger, &removed).await.unwrap();
+    let left = ledger.credentials().await.unwrap();
+    assert_eq!(left.iter().map(|kept| &kept.person).collect::<Vec<_>>(), [&ada.id]);
     assert!(!is_in(&ledger, b1).await && !is_in(&ledger, b2).await);
     assert!(sign_in(&ledger, 99, 999).await.is_none());
 

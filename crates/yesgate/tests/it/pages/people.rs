@@ -72,9 +72,9 @@ async fn an_invited_person_comes_in_and_decides() {
     play.finish(1);
 }
 
-/// Where nobody can sign in who may decide, a call that needs it is refused at once, and is asked once somebody can.
+/// Whoever rules another organisation takes nothing from those who decide here.
 #[tokio::test]
-async fn nobody_to_ask_is_said_at_once() {
+async fn an_owner_elsewhere_changes_nothing_here() {
     let play = Play::new().await;
     let stage = play.stage.stage();
     stage.yesgate(&["people", "add", "root", "--role", "owner", "--org", "elsewhere"]).ok();

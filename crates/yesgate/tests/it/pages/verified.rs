@@ -74,8 +74,7 @@ async fn a_signature_over_exactly_this_call_is_verified() {
     play.finish(1);
 }
 
-/// THREATS §4.2: a yes that somebody writes into the database does not run a call that needs a signature; nor does a
-/// key that they enrol there.
+/// X1: a key that was revoked signs nothing more, and where no other is left the call is refused at once.
 #[tokio::test]
 async fn a_key_that_was_revoked_signs_nothing() {
     let play = Play::with("", RULES).await;
