@@ -32,7 +32,7 @@ async fn everything_is_decided_without_a_script() {
     page.fill("To run exactly this, once, type \"staging\" (without the quotes)", "staging");
     read(&page);
     page.click("button", "Approve");
-    page.wait_for_text("A human said yes.");
+    page.wait_for_text("yes, by owner on a page");
     play.becomes(&typed, "done").await;
 
     let remembered = play.ask("b").await;
@@ -42,7 +42,7 @@ async fn everything_is_decided_without_a_script() {
     page.check("10 times");
     read(&page);
     page.click("button", "Approve");
-    page.wait_for_text("A human said yes.");
+    page.wait_for_text("yes, by owner on a page");
     play.becomes(&remembered, "done").await;
     // The agent fetches what came of it, and the next call is another.
     assert_eq!(play.agent.get(&format!("/api/intents/{remembered}")).await.body["status"], "approved");
