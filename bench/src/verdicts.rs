@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::json;
+use yesgate_core::approvers::Reach;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::budget::Sums;
 use yesgate_core::call::{CallRequest, Presented, ToolCall};
@@ -137,7 +138,7 @@ impl Scene {
     }
 
     fn judge(&self, case: &Case, call: ToolCall, presented: &Presented) -> Verdict {
-        let regime = Regime::default();
+        let (regime, reach) = (Regime::default(), Reach::anybody(Assurance::Local));
         let facts = Facts {
             definition: &case.definition,
             trust: Trust::ReadOnlyHint,
@@ -145,7 +146,7 @@ impl Scene {
             regime: &regime,
             ways: ClientWays::default(),
             switch: OperatorSwitch::DryRun,
-            reach: Assurance::Local,
+            reach: &reach,
             state: None,
             spent: Sums::UNKNOWN,
             now: self.now,

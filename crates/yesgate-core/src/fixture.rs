@@ -1,5 +1,7 @@
 //! Values that the crate's own tests start from.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -58,6 +60,7 @@ pub(crate) fn question(arguments: &serde_json::Value) -> Question {
         typed: None,
         preview: None,
         quorum: Quorum::ONE,
+        approvers: None,
         remember: Remember::AnyScope,
         next: serde_json::Map::new(),
         spend: None,
@@ -100,6 +103,7 @@ pub(crate) fn human(assurance: Assurance) -> Approver {
     Approver {
         name: "ada at the command line".into(),
         identity: None,
+        groups: BTreeSet::new(),
         surface: Surface::Human,
         assurance,
         typed: None,

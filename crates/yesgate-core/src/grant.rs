@@ -4,6 +4,7 @@
 //! caller, one server and one definition of one tool, always has a limit, and never proves more than the yes
 //! that it was made from.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use jiff::Timestamp;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::assurance::Assurance;
 use crate::caller::Caller;
 use crate::digest::{Binding, CallDigest, DefinitionDigest, Digest, Hasher, ServerIdentity};
-use crate::id::{GrantId, IntentId, ServerName, ToolName};
+use crate::id::{GrantId, GroupName, IntentId, ServerName, ToolName};
 use crate::intent::{Approver, Intent};
 use crate::policy::Pattern;
 use crate::verdict::{Question, Remember};
@@ -42,6 +43,9 @@ pub struct Grant {
     pub assurance: Assurance,
     /// Who said yes.
     pub by: String,
+    /// The groups that rules knew them by: it covers what these may say yes to.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub groups: BTreeSet<GroupName>,
     /// When.
     pub made_at: Timestamp,
 }
@@ -199,6 +203,9 @@ impl Grant {
         if *remember == Remember::Never || !binding.is_tool_call() {
             return Err("the policy, or the kind of question, does not allow it");
         }
+        if !question_is_theirs(intent.question(), &by.groups) {
+            return Err("the rule names others, who did not answer; only their yes can be remembered");
+        }
         if !scope.is_within(*remember) {
             return Err("the yes is bound to a preview, so only exactly this call can be remembered");
         }
@@ -218,6 +225,7 @@ impl Grant {
             // A key signs one question; what is remembered of it is that a person was there.
             assurance: by.assurance.min(Assurance::SignedIn),
             by: by.name.clone(),
+            groups: by.groups.clone(),
             made_at: now,
         })
     }
@@ -253,7 +261,7 @@ impl GrantRecord {
 
     /// Whether it is a yes to this question. In doubt it is not, and a human is asked.
     pub fn covers(&self, question: &Question, now: Timestamp) -> bool {
-        let Grant { caller, server, identity, tool, definition, scope, assurance, .. } = &self.grant;
+        let Grant { caller, server, identity, tool, definition, scope, assurance, groups, .. } = &self.grant;
         let binding = &question.binding;
         self.standing(now) == Standing::Live
             && binding.is_tool_call()
@@ -264,8 +272,14 @@ impl GrantRecord {
             && *definition == binding.definition
             && scope.is_within(question.remember)
             && *assurance >= question.least
+            && question_is_theirs(question, groups)
             && scope.covers(binding, now)
     }
+}
+
+/// Whether a question is for these groups from the start: who steps in where nobody answers does so each time.
+fn question_is_theirs(question: &Question, groups: &BTreeSet<GroupName>) -> bool {
+    question.approvers.as_ref().is_none_or(|named| !named.groups.is_disjoint(groups))
 }
 
 #[cfg(test)]

@@ -76,6 +76,9 @@ pub fn held_payload(
     if let Some(preview) = &question.preview {
         set("preview", preview.iter().map(|line| json!(line.as_str())).collect());
     }
+    if let Some(approvers) = &question.approvers {
+        set("approvers", json!(approvers.groups));
+    }
     if question.quorum > Quorum::ONE {
         set("quorum", json!({"have": intent.yeses().len(), "need": question.quorum.people()}));
     }

@@ -7,6 +7,7 @@ mod ask;
 mod claim;
 mod count;
 mod edit;
+mod named;
 mod proven;
 mod purge;
 mod quorum;
@@ -14,6 +15,8 @@ mod remember;
 mod shadow;
 mod state;
 mod typed;
+
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -27,7 +30,7 @@ use crate::assurance::Assurance;
 use crate::audit::{AuditEntry, AuditEvent};
 use crate::budget::Sums;
 use crate::digest::CallDigest;
-use crate::id::{BootId, IntentId};
+use crate::id::{BootId, GroupName, IntentId};
 use crate::proof::{Proof, Proven};
 use crate::refusal::{Refusal, Why};
 use crate::render::Sanitized;
@@ -52,6 +55,9 @@ pub struct Intent {
     awaited: Awaited,
     result: Option<StoredResult>,
     handed_over: bool,
+    /// When those who step in for the approvers may say yes.
+    #[serde(default)]
+    fallback_at: Option<Timestamp>,
     /// What had changed, where it was voided.
     #[serde(default)]
     voided_for: Option<Ground>,
@@ -180,6 +186,8 @@ pub struct Approver {
     /// What tells this person from another, where that is known. Who is nobody in particular is never one of
     /// several that must agree.
     pub identity: Option<String>,
+    /// The groups that rules know them by.
+    pub groups: BTreeSet<GroupName>,
     /// Through which surface.
     pub surface: Surface,
     /// How well a human was proven.
@@ -214,6 +222,8 @@ impl Intent {
     pub fn open(id: IntentId, question: Question, asked_by: Asker, now: Timestamp) -> Self {
         let decide_by = now + question.times.decide;
         let digest = question.binding.digest();
+        let fallback = question.approvers.as_ref().and_then(|approvers| approvers.fallback.as_ref());
+        let fallback_at = fallback.map(|fallback| now + fallback.after);
         let mut intent = Self {
             id,
             digest,
@@ -229,6 +239,7 @@ impl Intent {
             awaited: Awaited::No,
             result: None,
             handed_over: false,
+            fallback_at,
             voided_for: None,
             preview_now: None,
             wrong_tries: 0,
@@ -290,6 +301,7 @@ impl Intent {
         if by.assurance < self.question.least {
             return Err(self.refusal(Why::AssuranceTooLow { have: by.assurance, need: self.question.least }));
         }
+        self.compare_groups(by, now)?;
         self.compare_proof(by, now)?;
         self.compare_typed(by, now)?;
         let by = &self.count_yes(by, now)?;

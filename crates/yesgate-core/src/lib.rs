@@ -4,6 +4,7 @@
 //! so a sixty-second rule is tested at second 59 and 60.
 
 pub mod amount;
+pub mod approvers;
 pub mod assurance;
 pub mod audit;
 pub mod budget;

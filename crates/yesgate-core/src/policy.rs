@@ -6,6 +6,7 @@
 //! a rule that allows not match and a rule that asks or rejects match; an unreadable amount, an
 //! unreachable approver and an unreadable call are refusals.
 
+mod approvers;
 mod budget;
 mod condition;
 mod config;
@@ -72,7 +73,7 @@ use self::rule::{OnError, Rule};
 pub use self::shadow::Shadow;
 pub use self::trace::{Answer, BudgetTrace, DecidedBy, RuleOutcome, RuleTrace, Trace};
 pub use self::words::RuleWords;
-use crate::assurance::Assurance;
+use crate::approvers::Reach;
 use crate::budget::Sums;
 use crate::call::{Presented, ToolCall};
 use crate::class::{Class, ClassSource, Classified, Trust};
@@ -122,8 +123,8 @@ pub struct Facts<'a> {
     pub regime: &'a Regime,
     /// The operator's key.
     pub switch: OperatorSwitch,
-    /// The best proof of a human that this set-up can get.
-    pub reach: Assurance,
+    /// Who could say yes, and how well they would be proven.
+    pub reach: &'a Reach,
     /// What the client can do for the human behind it.
     pub ways: ClientWays,
     /// The time.
@@ -401,7 +402,8 @@ const SERVER_KEYS: [&str; 15] = [
     "era",
     "trusted",
 ];
-const RULE_KEYS: [&str; 20] = [
+const FALLBACK_KEYS: [&str; 2] = ["after", "approvers"];
+const RULE_KEYS: [&str; 22] = [
     "name",
     "tool",
     "when",
@@ -413,6 +415,8 @@ const RULE_KEYS: [&str; 20] = [
     "channel",
     "assurance",
     "quorum",
+    "approvers",
+    "fallback",
     "lookup",
     "noop_when",
     "reason",

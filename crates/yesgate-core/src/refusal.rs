@@ -8,10 +8,11 @@ mod words;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use crate::approvers::any_of;
 use crate::assurance::Assurance;
 use crate::budget::Exceeded;
 use crate::class::Class;
-use crate::id::{IntentId, ToolName};
+use crate::id::{GroupName, IntentId, ToolName};
 use crate::mode::Mode;
 use crate::pace::Bound;
 use crate::policy::OwnNames;
@@ -141,6 +142,11 @@ pub enum Why {
     },
     /// A human cannot change this call before saying yes.
     NotEditable,
+    /// The rule wants the yes of somebody else.
+    NotAnApprover {
+        /// Whose.
+        groups: Vec<GroupName>,
+    },
     /// Not all who must agree have said yes.
     QuorumPending {
         /// How many have.
@@ -286,7 +292,7 @@ impl Why {
             Self::PolicyChanged => "policy_denied",
             Self::ContentChanged => "content_changed",
             Self::TooLargeToReview { .. } => "too_large_to_review",
-            Self::NotRemembered { .. } | Self::NotEditable => "policy_denied",
+            Self::NotRemembered { .. } | Self::NotEditable | Self::NotAnApprover { .. } => "policy_denied",
             Self::QuorumPending { .. } => "quorum_pending",
             Self::RateLimited { .. } => "rate_limited",
             Self::ClientFrozen { .. } => "client_frozen",
@@ -417,6 +423,11 @@ impl Why {
                  or to several people. Nothing ran, and the question stays open. Deny it with the reason, and let the \
                  agent ask again."
                 .into(),
+            Self::NotAnApprover { groups } => format!(
+                "The rule wants the yes of somebody in {}, and this was nobody of theirs. Nothing ran, and the \
+                 question stays open. They say yes on the page, or with `yesgate approve --sign`.",
+                any_of(groups)
+            ),
             Self::QuorumPending { have, need } => format!(
                 "This call needs the yes of {need} different people, not counting whoever it is made for; {have} have \
                  said yes. Nothing ran, and the question stays open. Wait; read how it stands with {status}."
@@ -482,6 +493,7 @@ impl Why {
             | Self::TooLargeToReview { .. }
             | Self::NotRemembered { .. }
             | Self::NotEditable
+            | Self::NotAnApprover { .. }
             | Self::QuorumPending { .. }
             | Self::RateLimited { .. }
             | Self::ClientFrozen { .. }
@@ -525,6 +537,9 @@ impl Why {
                 details.insert("left".into(), left.to_string().into());
                 details.insert("currency".into(), json!(currency));
                 details.insert("frees_at".into(), json!(frees_at));
+            }
+            Self::NotAnApprover { groups } => {
+                details.insert("approvers".into(), json!(groups));
             }
             Self::QuorumPending { have, need } => {
                 details.insert("have".into(), (*have).into());

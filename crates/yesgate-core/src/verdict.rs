@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use crate::amount::{Amount, AmountError};
+use crate::approvers::Approvers;
 use crate::assurance::Assurance;
 use crate::budget::{Charge, Sums, Window};
 use crate::call::ToolCall;
@@ -104,6 +105,9 @@ pub struct Question {
     /// How many different people must say yes.
     #[serde(default)]
     pub quorum: Quorum,
+    /// Whose yes it must be, where the rule names groups.
+    #[serde(default)]
+    pub approvers: Option<Approvers>,
     /// How far a human may have a yes to it remembered.
     #[serde(default)]
     pub remember: Remember,
@@ -302,6 +306,7 @@ impl WouldRefuse {
             | Why::NotRemembered { .. }
             | Why::NotEditable
             | Why::QuorumPending { .. }
+            | Why::NotAnApprover { .. }
             | Why::RateLimited { .. }
             | Why::ClientFrozen { .. }
             | Why::Stopped { .. }

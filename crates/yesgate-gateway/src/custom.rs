@@ -378,6 +378,7 @@ impl CustomOperation {
             typed: None,
             preview: None,
             quorum: Quorum::ONE,
+            approvers: None,
             remember: Remember::Never,
             next: Map::new(),
             spend: None,

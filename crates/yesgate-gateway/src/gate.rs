@@ -11,7 +11,7 @@ pub(crate) mod modes;
 mod preview;
 mod refusing;
 mod remembered;
-mod strongest;
+mod shared_reach;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -38,7 +38,7 @@ use self::asking::Held;
 use self::judging::{Reviewed, no_state, unreadable_list};
 pub(crate) use self::refusing::forgotten;
 use self::refusing::{gateable, unneeded};
-pub use self::strongest::Strongest;
+pub use self::shared_reach::SharedReach;
 use crate::book::{ToolsObserver, Unreadable};
 use crate::era::{Era, client_name};
 use crate::errand::{Errand, Incoming, Pass};
@@ -95,7 +95,7 @@ pub struct Setting {
     /// The operator's key of the two.
     pub switch: OperatorSwitch,
     /// The strongest yes that this set-up can get.
-    pub reach: Strongest,
+    pub reach: SharedReach,
     /// How far a client's own name counts.
     pub naming: Naming,
     /// How long things may take.

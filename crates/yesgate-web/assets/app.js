@@ -63,6 +63,10 @@ function runDown() {
     left.classList.toggle("soon", ms < 30000);
     if (ms <= 0) isOver = true;
   }
+  // Others may decide from then on.
+  for (const due of document.querySelectorAll("[data-again]")) {
+    if (Date.now() + skew >= Number(due.dataset.again)) isOver = true;
+  }
   if (isOver) lookAgain();
 }
 

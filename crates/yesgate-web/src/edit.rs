@@ -14,7 +14,7 @@ use yesgate_core::verdict::Question;
 use crate::answer::{self, Answer};
 use crate::desk::Revised;
 use crate::diff::{self, Line};
-use crate::question::{Fact, facts, keys, lines};
+use crate::question::{Fact, facts, keys, lines, not_theirs};
 use crate::site::{Site, Trouble, Visit, words};
 use crate::token::Pace;
 use crate::view::{Frame, Left, Tab};
@@ -79,7 +79,7 @@ impl Site {
             made: draft.digest().0.to_string(),
             text,
             token: self.token(visitor, &format!("/approve/{}/edited", intent.id()), visit.now)?,
-            not_yes: self.not_yes(&draft, visitor),
+            not_yes: not_theirs(&intent, visitor, visit.now).or_else(|| self.not_yes(&draft, visitor)),
         };
         Ok(answer::page(StatusCode::OK, &page))
     }

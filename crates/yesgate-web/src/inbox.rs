@@ -3,6 +3,7 @@
 use askama::Template;
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
+use yesgate_core::approvers::any_of;
 use yesgate_core::intent::Intent;
 use yesgate_core::render::Sanitized;
 use yesgate_ledger::{Listing, Stage};
@@ -27,6 +28,8 @@ pub(crate) struct Line {
     pub(crate) state: &'static str,
     pub(crate) asked: String,
     pub(crate) left: Option<Left>,
+    /// The groups whose yes it waits for, where the rule names some.
+    pub(crate) approvers: Option<String>,
     /// How many of the people who must agree have.
     pub(crate) quorum: Option<(usize, u8)>,
 }
@@ -48,6 +51,7 @@ impl Line {
             state: intent.state().as_str(),
             asked: ago(intent.opened_at(), now),
             left: Left::of(intent, now),
+            approvers: question.approvers.as_ref().map(|named| any_of(&named.groups)),
             quorum: (need > 1).then(|| (intent.yeses().len(), need)),
         }
     }

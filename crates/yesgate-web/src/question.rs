@@ -46,6 +46,8 @@ struct Page {
     decision: Option<Decision>,
     /// The token of the form that settles a lost answer, where there is one to settle.
     settle: Option<String>,
+    /// When it is worth looking again: others may say yes from then on.
+    again: Option<i64>,
     /// What tells one content from another.
     version: String,
 }
@@ -123,6 +125,7 @@ impl Site {
         let intent = self.find(visit, visitor).await?;
         let now = self.ledger.now();
         let status = if notice.is_some() { StatusCode::CONFLICT } else { StatusCode::OK };
+        let now_theirs = not_theirs(&intent, visitor, now).is_none();
         let question = intent.question();
         let arguments = question.binding.arguments.to_value();
         let page = Page {
@@ -147,7 +150,8 @@ impl Site {
                 true => Some(self.token(visitor, &format!("/approve/{}/resolve", intent.id()), now)?),
                 false => None,
             },
-            version: format!("{}{}", state(&intent, now), intent.yeses().len()),
+            again: intent.fallback_at().filter(|at| now < *at).map(Timestamp::as_millisecond),
+            version: format!("{}{}{now_theirs}", state(&intent, now), intent.yeses().len()),
         };
         Ok(answer::page(status, &page))
     }
@@ -166,14 +170,20 @@ impl Site {
         let action = format!("/approve/{}", intent.id());
         let token = || self.token(visitor, &action, now);
         let question = intent.question();
-        let signing = if self.wants_key(intent, visitor) { self.signing(intent, visitor)? } else { None };
+        let not_theirs = not_theirs(intent, visitor, now);
+        let signing = if not_theirs.is_none() && self.wants_key(intent, visitor) {
+            self.signing(intent, visitor)?
+        } else {
+            None
+        };
+        let not_yes = not_theirs.or_else(|| self.not_yes(intent, visitor));
         Ok(Some(Decision {
             yes: token()?,
             no: token()?,
             other: token()?,
             seen: intent.digest().0.to_string(),
             typed: intent.text_to_type().map(Sanitized::quoted),
-            not_yes: if signing.is_some() { None } else { self.not_yes(intent, visitor) },
+            not_yes: if signing.is_some() { None } else { not_yes.clone() },
             signing,
             remember: match question.remember {
                 Remember::Never => Remembering { exact: false, tool: false },
@@ -181,7 +191,7 @@ impl Site {
                 Remember::AnyScope => Remembering { exact: true, tool: true },
             },
             client: Sanitized::line(question.binding.caller.client.as_str()),
-            edit: match question.can_be_edited() && self.not_yes(intent, visitor).is_none() {
+            edit: match question.can_be_edited() && not_yes.is_none() {
                 true => Some(self.editing(visit, intent, visitor, now)?),
                 false => None,
             },
@@ -257,6 +267,15 @@ impl Site {
     }
 }
 
+/// Whose yes a question waits for, where it is not the visitor's.
+pub(crate) fn not_theirs(intent: &Intent, visitor: &Visitor, now: Timestamp) -> Option<String> {
+    if intent.may_be_approved_by(&visitor.person.groups, now) {
+        return None;
+    }
+    let whose = intent.whose_yes().unwrap_or_default();
+    Some(format!("The rule wants the yes of {whose}. You can deny it."))
+}
+
 pub(crate) fn facts(intent: &Intent) -> Vec<Fact> {
     let question = intent.question();
     let binding = &question.binding;
@@ -277,6 +296,9 @@ pub(crate) fn facts(intent: &Intent) -> Vec<Fact> {
         }
     }
     fact("Needs", &format!("a yes at level {} or better", question.least));
+    if let Some(whose) = intent.whose_yes() {
+        fact("Whose yes", &whose);
+    }
     if question.quorum.people() > 1 {
         let names: Vec<&str> = intent.yeses().iter().map(|yes| yes.by.as_str()).collect();
         let so_far = if names.is_empty() { "nobody yet".to_owned() } else { names.join(", ") };

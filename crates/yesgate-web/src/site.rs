@@ -317,6 +317,7 @@ impl Site {
         Approver {
             name: format!("{} on a page", visitor.person.name),
             identity: Some(visitor.person.name.to_string()),
+            groups: visitor.person.groups.clone(),
             surface: Surface::Human,
             assurance: self.settings.proves,
             typed,

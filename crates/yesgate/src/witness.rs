@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use url::Url;
+use yesgate_core::approvers::{Reach, Reachable};
 use yesgate_core::assurance::Assurance;
 use yesgate_core::person::Role;
-use yesgate_gateway::gate::Strongest;
+use yesgate_gateway::gate::SharedReach;
 use yesgate_ledger::{Ledger, LedgerError};
 use yesgate_proof::ceremony::Ceremonies;
 use yesgate_proof::registry::Registry;
@@ -37,27 +38,26 @@ impl Witnesses {
     }
 }
 
-/// The strongest yes that somebody could give, where being signed in proves so much. The command line gives `local`,
-/// whoever else is there.
+/// Who could say yes, where being signed in proves so much. The command line gives `local`, whoever else is there.
 pub(crate) async fn reach(
     ledger: &Ledger,
     registry: &Registry,
     signed_in: Assurance,
-) -> Result<Assurance, LedgerError> {
+) -> Result<Reach, LedgerError> {
     let people = ledger.people().await?;
-    let mut approvers = people.iter().filter(|person| person.may(Role::Approver)).peekable();
-    if approvers.peek().is_none() {
-        return Ok(Assurance::Local);
-    }
-    let any_key = approvers.any(|person| !registry.of(&person.id).is_empty());
-    Ok(if any_key { Assurance::Verified } else { signed_in })
+    let approvers = people.into_iter().filter(|person| person.may(Role::Approver));
+    Ok(Reach::anybody(Assurance::Local).with(approvers.map(|person| {
+        let has_key = !registry.of(&person.id).is_empty();
+        let assurance = if has_key { Assurance::Verified } else { signed_in };
+        Reachable { org: person.org, groups: person.groups, assurance }
+    })))
 }
 
-/// Keeps the keys, and the strongest yes, as fresh as the ledger.
+/// Keeps the keys, and who could say yes, as fresh as the ledger.
 pub(crate) async fn keep_fresh(
     ledger: Ledger,
     registry: Arc<Registry>,
-    strongest: Strongest,
+    shared: SharedReach,
     signed_in: Assurance,
 ) {
     let mut changes = ledger.changes();
@@ -67,7 +67,7 @@ pub(crate) async fn keep_fresh(
             reach(&ledger, &registry, signed_in).await
         };
         match known.await {
-            Ok(reach) => strongest.set(reach),
+            Ok(reach) => shared.set(reach),
             Err(error) => {
                 // A key that was revoked must not count because we cannot read that it was.
                 tracing::error!(%error, "the keys of people cannot be read, so none counts: {error}");

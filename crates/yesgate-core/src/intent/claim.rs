@@ -1,5 +1,7 @@
 //! Claiming the one run of an intent, or the result of it.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -260,7 +262,15 @@ impl Approver {
 
     /// Whoever answers on the agent's side, where the agent's own call waits for what comes of it.
     pub fn beside_the_agent(name: &str, assurance: Assurance, typed: Option<String>) -> Self {
-        Self { name: name.into(), identity: None, surface: Surface::Agent, assurance, typed, proof: None }
+        Self {
+            name: name.into(),
+            identity: None,
+            groups: BTreeSet::new(),
+            surface: Surface::Agent,
+            assurance,
+            typed,
+            proof: None,
+        }
     }
 
     /// The signature behind the answer, as the audit names it.
@@ -292,6 +302,7 @@ impl Question {
         } else if now_asked.least > self.least
             || now_asked.confirm != self.confirm
             || now_asked.quorum > self.quorum
+            || (now_asked.approvers.is_some() && now_asked.approvers != self.approvers)
         {
             Ground::PolicyStricter
         } else if now_asked.binding.preview != self.binding.preview {

@@ -4,6 +4,8 @@
 //! are missing there is no yes. A rule's yes never goes over a budget, and is never a human's; only where the policy is
 //! tried does a budget hold nothing up.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 
 use super::{Approver, Ground, Intent, Runner, State, Surface};
@@ -90,6 +92,7 @@ impl Intent {
         let by = Approver {
             name,
             identity: None,
+            groups: BTreeSet::new(),
             surface: Surface::Rule,
             assurance: Assurance::Asserted,
             typed: None,

@@ -59,10 +59,13 @@ impl Slot {
         if !(old.question.can_be_edited() && question.can_be_edited()) {
             return Err(old.refusal(Why::NotEditable));
         }
+        old.compare_groups(&by, now)?;
         question.least = question.least.max(old.question.least);
         let mut new = Intent::open(id, question, old.asked_by.clone(), now).with_sums(sums);
         new.note(AuditEvent::Edited { from: old.id.clone(), digest: old.digest }, now);
         new.edited = Some(Edited { from: old.id.clone(), instead_of: old.digest });
+        // Whoever may decide the question by now may also change it.
+        new.fallback_at = new.fallback_at.and(old.fallback_at);
         new.approve(&by, new.digest, now)?;
         old.advance(Event::Supersede, AuditEvent::Superseded { by: new.id.clone() }, now)?;
         old.edited_as = Some(new.id.clone());

@@ -50,6 +50,7 @@ impl Intent {
         let by = Approver {
             name: format!("grant {} of {}", grant.id, grant.by),
             identity: None,
+            groups: grant.groups.clone(),
             surface: Surface::Agent,
             // What was signed was another question: this yes is no more than a person's word.
             assurance: grant.assurance.min(Assurance::SignedIn),

@@ -10,7 +10,7 @@ use jiff::SignedDuration;
 use super::condition::{Spending, World};
 use super::error::{ConfigError, hint_for};
 use super::judge::Action;
-use super::reader::{Entry, Form, Section, shown};
+use super::reader::{Entry, Section, shown};
 use super::rule::{Rule, Then};
 use super::{BUDGET_KEYS, Policy};
 use crate::amount::Amount;
@@ -138,20 +138,6 @@ pub(super) fn parse_all(entry: &Entry<'_>) -> Result<BTreeMap<BudgetName, Budget
         Ok((budget.name.clone(), budget))
     });
     budgets.collect()
-}
-
-/// Reads `budget = "daily"` or a list of names.
-pub(super) fn names(entry: &Entry<'_>) -> Result<Vec<BudgetName>, ConfigError> {
-    let name = |entry: &Entry<'_>| {
-        entry.text()?.parse::<BudgetName>().map_err(|error| entry.error(error.to_string()))
-    };
-    match entry.form() {
-        Form::List => match entry.distinct(name)? {
-            names if names.is_empty() => Err(entry.error("`budget` is an empty list")),
-            names => Ok(names),
-        },
-        Form::Single | Form::Table => Ok(vec![name(entry)?]),
-    }
 }
 
 fn per(entry: &Entry<'_>) -> Result<SignedDuration, ConfigError> {

@@ -81,6 +81,7 @@ impl Config {
                 let rule = Rule::parse(&section, index + 1)?;
                 refuse_in_two_key(&policy, &rule, &section)?;
                 policy.check_budgets(&rule, &section)?;
+                policy.check_fallback(&rule, &section)?;
                 examples.extend(Example::parse_all(&section, index)?);
                 policy.rules.push(rule);
             }

@@ -64,7 +64,7 @@ impl Case<'_> {
         };
         let rule = self.found.map(|found| found.rule);
         let least = rule.and_then(|rule| rule.assurance).unwrap_or(usual);
-        least.max(rule.map_or(Assurance::Asserted, Rule::least_of_several))
+        least.max(rule.map_or(Assurance::Asserted, Rule::least_of_people))
     }
 
     /// How the human confirms.

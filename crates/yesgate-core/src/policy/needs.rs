@@ -4,6 +4,7 @@ use super::Policy;
 use super::judge::Action;
 use super::profile::Profile;
 use super::rule::{Rule, Then};
+use crate::approvers::Approvers;
 use crate::assurance::Assurance;
 use crate::id::ServerName;
 use crate::mode::Mode;
@@ -59,6 +60,12 @@ impl Policy {
         several.map(|rule| (rule.name.as_str(), rule.quorum)).collect()
     }
 
+    /// The rules that name the groups whose yes they want, by name.
+    pub fn approvers(&self) -> Vec<(&str, &Approvers)> {
+        let named = self.rules.iter().filter_map(|rule| Some((rule.name.as_str(), rule.approvers.as_ref()?)));
+        named.collect()
+    }
+
     /// What a yes to a call must prove at the least, wherever it is asked about.
     pub(super) fn least(&self, rule: Option<&Rule>) -> Assurance {
         let usual = match rule.and_then(|rule| rule.confirm.kind) {
@@ -68,7 +75,7 @@ impl Policy {
             }
         };
         let least = rule.and_then(|rule| rule.assurance).unwrap_or(usual);
-        least.max(rule.map_or(Assurance::Asserted, Rule::least_of_several))
+        least.max(rule.map_or(Assurance::Asserted, Rule::least_of_people))
     }
 
     /// What doing this with a call needs.

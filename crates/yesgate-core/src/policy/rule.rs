@@ -12,7 +12,8 @@ use super::profile::AUTO;
 use super::reader::{Entry, Form, Section, shown};
 use super::spend::SpendPaths;
 use super::template::{Path, Template};
-use super::{CLASSES, budget};
+use super::{CLASSES, approvers};
+use crate::approvers::Approvers;
 use crate::assurance::Assurance;
 use crate::class::Class;
 use crate::id::BudgetName;
@@ -33,6 +34,8 @@ pub(super) struct Rule {
     pub(super) assurance: Option<Assurance>,
     /// How many different people must say yes.
     pub(super) quorum: Quorum,
+    /// Whose yes it must be; `None`: that of anybody who may decide.
+    pub(super) approvers: Option<Approvers>,
     pub(super) confirm: Confirm,
     pub(super) lookup: Option<Lookup>,
     /// When a call would change nothing (H9).
@@ -88,6 +91,7 @@ impl Rule {
                 .map(|level| level.word(&Assurance::ALL.map(|level| (level.as_str(), level))))
                 .transpose()?,
             quorum: section.entry("quorum").map_or(Ok(Quorum::ONE), |entry| quorum(&entry))?,
+            approvers: approvers::parse(section)?,
             confirm,
             noop_when: section.entry("noop_when").map(|when| condition(&when)).transpose()?,
             lookup: section.entry("lookup").map(|lookup| Lookup::parse(&lookup)).transpose()?,
@@ -98,9 +102,7 @@ impl Rule {
             summary: section.entry("summary").map(|summary| template(&summary)).transpose()?,
             next: section.entry("next").map_or_else(|| Ok(Map::new()), |next| next.json_object())?,
             spend: section.entry("spend").map(|spend| SpendPaths::parse(&spend)).transpose()?,
-            budgets: section
-                .entry("budget")
-                .map_or_else(|| Ok(Vec::new()), |budget| budget::names(&budget))?,
+            budgets: section.entry("budget").map_or_else(|| Ok(Vec::new()), |budget| budget.names())?,
         };
         rule.refuse_idle_keys(section)?;
         rule.refuse_state_without_lookup(section)?;
@@ -121,9 +123,10 @@ impl Rule {
         }
     }
 
-    /// What each of several people must prove at the least: the agent's word is nobody's in particular.
-    pub(super) fn least_of_several(&self) -> Assurance {
-        if self.quorum == Quorum::ONE { Assurance::Asserted } else { Assurance::Local }
+    /// What people must prove at the least where it matters who they are: the agent's word is nobody's in particular.
+    pub(super) fn least_of_people(&self) -> Assurance {
+        let anybody = self.quorum == Quorum::ONE && self.approvers.is_none();
+        if anybody { Assurance::Asserted } else { Assurance::Local }
     }
 
     /// Whether it lets calls run without asking.
@@ -165,9 +168,10 @@ impl Rule {
     fn refuse_idle_keys(&self, section: &Section<'_>) -> Result<(), ConfigError> {
         let (idle, what): (&[&'static str], _) = match self.then {
             // What was spent is looked up for those whom `spend` names.
-            Some(Then::Reject) if self.all_budgets().next().is_some() => {
-                (&["confirm", "preview", "type", "noop_when", "channel", "assurance", "summary"], "rejects")
-            }
+            Some(Then::Reject) if self.all_budgets().next().is_some() => (
+                &["confirm", "preview", "type", "noop_when", "channel", "assurance", "approvers", "summary"],
+                "rejects",
+            ),
             Some(Then::Reject) => (
                 &[
                     "confirm",
@@ -177,6 +181,7 @@ impl Rule {
                     "channel",
                     "assurance",
                     "quorum",
+                    "approvers",
                     "summary",
                     "spend",
                 ],
@@ -184,7 +189,9 @@ impl Rule {
             ),
             // Over a budget it may ask; that is looked at where the budgets are known.
             Some(Then::Run) if !self.budgets.is_empty() => (&["type", "noop_when"], "lets calls run"),
-            Some(Then::Run) => (&["type", "noop_when", "channel", "assurance", "quorum"], "lets calls run"),
+            Some(Then::Run) => {
+                (&["type", "noop_when", "channel", "assurance", "quorum", "approvers"], "lets calls run")
+            }
             Some(Then::Ask) | None => (&[], ""),
         };
         match idle.iter().find_map(|key| section.entry(key).map(|entry| (key, entry))) {

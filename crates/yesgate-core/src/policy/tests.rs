@@ -1,5 +1,6 @@
 //! The policy, tested through the text of a configuration: what an operator writes, what comes of it.
 
+mod approvers;
 mod budgets;
 mod conditions;
 mod config;
@@ -25,6 +26,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{ClientWays, Config, Facts, Known, Pin, Policy, Trace};
+use crate::approvers::Reach;
 use crate::assurance::Assurance;
 use crate::budget::Sums;
 use crate::call::{CallKey, Presented, ToolCall, WishedChannel};
@@ -59,7 +61,7 @@ struct Scene {
     regime: Regime,
     ways: ClientWays,
     switch: OperatorSwitch,
-    reach: Assurance,
+    reach: Reach,
     spent: Sums,
     now: Timestamp,
 }
@@ -77,7 +79,7 @@ fn call(name: &str) -> Scene {
         regime: Regime::default(),
         ways: ClientWays::default(),
         switch: OperatorSwitch::DryRun,
-        reach: Assurance::Verified,
+        reach: Reach::anybody(Assurance::Verified),
         spent: Sums::default(),
         now: fixture::t(0),
     }
@@ -119,7 +121,7 @@ impl Scene {
     }
 
     fn reaching(mut self, reach: Assurance) -> Self {
-        self.reach = reach;
+        self.reach = Reach::anybody(reach);
         self
     }
 
@@ -159,7 +161,7 @@ impl Scene {
             regime: &self.regime,
             ways: self.ways,
             switch: self.switch,
-            reach: self.reach,
+            reach: &self.reach,
             state: None,
             spent: &self.spent,
             now: self.now,

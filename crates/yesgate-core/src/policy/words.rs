@@ -5,6 +5,7 @@
 
 use super::rule::{Rule, Then};
 use super::{Otherwise, Policy};
+use crate::approvers::any_of;
 use crate::render::Sanitized;
 use crate::verdict::{Channel, Quorum};
 
@@ -58,6 +59,12 @@ impl RuleWords {
         }
         if rule.quorum > Quorum::ONE {
             say("quorum", &rule.quorum.people().to_string());
+        }
+        if let Some(approvers) = &rule.approvers {
+            say("approvers", &any_of(&approvers.groups));
+            if let Some(fallback) = &approvers.fallback {
+                say("fallback", &format!("{} after {:#}", any_of(&fallback.groups), fallback.after));
+            }
         }
         if let Some(confirm) = rule.confirm.kind {
             say("confirm", confirm.as_str());

@@ -43,6 +43,7 @@ fn every_why() -> Vec<Why> {
         Why::TooLargeToReview { bytes: 20_000 },
         Why::NotRemembered { reason: "the policy does not allow it" },
         Why::NotEditable,
+        Why::NotAnApprover { groups: vec!["ops".parse().unwrap(), "legal".parse().unwrap()] },
         Why::QuorumPending { have: 1, need: 2 },
         Why::RateLimited { bound: Bound::Denials, until: Some(t(600)) },
         Why::RateLimited { bound: Bound::PerMinute, until: Some(t(60)) },

@@ -103,6 +103,7 @@ impl Gate {
     ) -> Verdict {
         let (pins, regimes) = self.known();
         let regime = regimes.of(&call.binding.caller);
+        let reach = self.setting.reach.get();
         let facts = Facts {
             definition,
             trust: self.server.trust,
@@ -110,7 +111,7 @@ impl Gate {
             regime: &regime,
             ways,
             switch: self.setting.switch,
-            reach: self.setting.reach.get(),
+            reach: &reach,
             state: known.state.as_ref(),
             spent: &known.spent,
             now: self.ledger.now(),
@@ -129,6 +130,7 @@ impl Gate {
         self.review_again().await?;
         let (_, regimes) = self.known();
         let regime = regimes.of(&call.binding.caller);
+        let reach = self.setting.reach.get();
         let facts = Facts {
             definition,
             trust: self.server.trust,
@@ -136,7 +138,7 @@ impl Gate {
             regime: &regime,
             ways: self.ways(errand),
             switch: self.setting.switch,
-            reach: self.setting.reach.get(),
+            reach: &reach,
             state: None,
             spent: &Sums::default(),
             now: self.ledger.now(),

@@ -241,6 +241,7 @@ impl From<&Why> for RefusalCode {
             | Why::PolicyChanged
             | Why::NotRemembered { .. }
             | Why::NotEditable
+            | Why::NotAnApprover { .. }
             | Why::Stopped { .. } => Self::PolicyDenied,
             Why::QuorumPending { .. } => Self::QuorumPending,
             Why::RateLimited { .. } => Self::RateLimited,

@@ -45,6 +45,7 @@ pub(crate) const fn of(why: &Why) -> StatusCode {
         Why::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
         // These answer humans; no call ever ends with one.
         Why::NotRemembered { .. } | Why::NotEditable => StatusCode::BAD_REQUEST,
+        Why::NotAnApprover { .. } => StatusCode::FORBIDDEN,
         Why::QuorumPending { .. }
         | Why::AlreadyDecided { .. }
         | Why::ExecutionInProgress

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader, DuplexStream, Lines, duplex};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use yesgate_core::approvers::Reach as People;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::class::Trust;
 use yesgate_core::clock::{Clock, Entropy as _};
@@ -30,7 +31,7 @@ use crate::errand::Person;
 use crate::front::fixture::{Dice, caller};
 use crate::front::pipe::at_once_or_later;
 use crate::front::reach::{Charge, HostCall};
-use crate::gate::{Gate, GatedServer, Naming, Patience, Setting, Strongest};
+use crate::gate::{Gate, GatedServer, Naming, Patience, Setting, SharedReach};
 use crate::metrics::Metrics;
 use crate::raw::raw;
 use crate::reply::Reply;
@@ -70,7 +71,7 @@ impl Scene {
             asker: Asker { uid: None, boot: Some(boot.clone()) },
             boot: boot.clone(),
             switch: OperatorSwitch::DryRun,
-            reach: Strongest::new(Assurance::Local),
+            reach: SharedReach::new(People::anybody(Assurance::Local)),
             naming: Naming::BySelf,
             patience: Patience::default(),
             metrics: Metrics::new(),

@@ -1,5 +1,6 @@
 //! Values and doings that the tests start from.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
@@ -174,6 +175,7 @@ pub(crate) fn question(tool: &str, arguments: &Value) -> Question {
         typed: None,
         preview: None,
         quorum: Quorum::ONE,
+        approvers: None,
         remember: Remember::AnyScope,
         next: serde_json::Map::new(),
         spend: None,
@@ -195,6 +197,7 @@ pub(crate) fn human() -> Approver {
     Approver {
         name: "ada at the command line".into(),
         identity: None,
+        groups: BTreeSet::new(),
         surface: Surface::Human,
         assurance: Assurance::Local,
         typed: None,

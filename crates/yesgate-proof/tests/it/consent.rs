@@ -1,6 +1,7 @@
 //! From the key to the run: a yes that is signed, stored, read again and spent.
 
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::id::{BootId, PersonId};
 use yesgate_core::intent::{Answer, Approver, Awaited, Ground, Intent, Runner, Surface};
@@ -25,6 +26,7 @@ fn approver(registry: &Registry, person: &PersonId, statement: &Statement, evide
     Approver {
         name: "somebody with a key".into(),
         identity: Some(proven.proof().identity.clone()),
+        groups: BTreeSet::new(),
         surface: Surface::Human,
         assurance: Assurance::Verified,
         typed: None,

@@ -84,6 +84,7 @@ pub(crate) fn asked(seed: u8, arguments: &Value) -> Intent {
         typed: None,
         preview: None,
         quorum: Quorum::ONE,
+        approvers: None,
         remember: Remember::Never,
         next: serde_json::Map::new(),
         spend: None,

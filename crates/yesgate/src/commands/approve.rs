@@ -1,5 +1,6 @@
 //! `approve`, `deny` and `resolve`: a human answers at the command line.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ use yesgate_core::render::Sanitized;
 use yesgate_ledger::Ledger;
 use yesgate_web::desk::Revised;
 
+use super::outlook::reach_here;
 use super::questions::{Found, describe, find, print, print_preview_now};
-use super::wrap::REACH;
 use super::{edit, grants, sign};
 use crate::cli::{ApproveArgs, DenyArgs, ResolveArgs, RespondArgs};
 use crate::output::{self, Done, Hinted};
@@ -100,7 +101,8 @@ async fn approve_edited(
     as_json: bool,
 ) -> anyhow::Result<Option<Done>> {
     let text = edit::changed_text(intent, file)?;
-    let question = match edit::revised(settings, ledger, intent, &text, REACH).await? {
+    let reach = reach_here(settings, ledger).await?;
+    let question = match edit::revised(settings, ledger, intent, &text, &reach).await? {
         Revised::As(question) => *question,
         Revised::Same => return Ok(None),
         Revised::Refused(refusal) => return Ok(Some(output::refusal(&refusal))),
@@ -214,6 +216,8 @@ pub(super) fn approver() -> Approver {
         name: format!("account {uid} at the command line"),
         // As the local caller's principal is named: whoever the call is made for is no second person.
         identity: Some(format!("uid-{uid}")),
+        // An account of the machine is in no group: whoever may write this ledger could have any account.
+        groups: BTreeSet::new(),
         surface: Surface::Human,
         assurance: Assurance::Local,
         typed: None,

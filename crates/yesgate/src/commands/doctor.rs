@@ -6,17 +6,17 @@ use std::path::Path;
 
 use serde::Serialize;
 use yesgate::KeySource;
+use yesgate_core::approvers::{Reach, any_of};
 use yesgate_core::assurance::Assurance;
 use yesgate_core::policy::LintKind;
 use yesgate_core::render::Sanitized;
 use yesgate_ledger::Filter;
 
+use super::outlook::reach_here;
 use super::regime::stops;
 use super::shadow;
-use super::wrap::REACH;
 use crate::output::{self, Done};
 use crate::settings::Settings;
-use crate::witness::{Witnesses, reach};
 
 /// One finding.
 #[derive(Debug, Serialize)]
@@ -45,10 +45,12 @@ pub(super) async fn run(settings: &Settings, as_json: bool) -> anyhow::Result<Do
     findings.extend(budgets(settings).await);
     findings.push(levels());
     findings.push(same_account());
-    let strongest = strongest(settings).await.unwrap_or(REACH);
+    let reach = reach(settings).await.unwrap_or_else(|_| Reach::anybody(Assurance::Local));
+    let strongest = reach.strongest();
     findings.push(pages(strongest));
     findings.extend(unreachable_rules(settings, strongest));
     findings.extend(quorums(settings));
+    findings.extend(empty_groups(settings, &reach));
     findings.extend(system());
     let broken = findings.iter().any(|finding| finding.weight == Weight::Mend);
     if as_json {
@@ -233,14 +235,10 @@ fn same_account() -> Finding {
     )
 }
 
-/// The strongest yes that somebody could give to what `serve` asks.
-async fn strongest(settings: &Settings) -> anyhow::Result<Assurance> {
+/// Who could say yes to what is asked here.
+async fn reach(settings: &Settings) -> anyhow::Result<Reach> {
     let (ledger, _) = settings.ledger().await?;
-    let origin = super::people::origin(&settings.config.serve);
-    let Witnesses { registry, .. } = Witnesses::of(&settings.home, &ledger, &origin).await?;
-    let has_keys = !ledger.live_keys().await?.is_empty();
-    let signed_in = if has_keys { Assurance::SignedIn } else { Assurance::Local };
-    Ok(reach(&ledger, &registry, signed_in).await?)
+    reach_here(settings, &ledger).await
 }
 
 /// What a yes on a page is worth in this set-up.
@@ -273,6 +271,22 @@ fn unreachable_rules(settings: &Settings, strongest: Assurance) -> Vec<Finding> 
                     "{name} needs a yes at level `{least}`, which cannot be given here: its calls are refused"
                 ),
             )
+        })
+        .collect()
+}
+
+/// Rules that name groups in which nobody is who may decide.
+fn empty_groups(settings: &Settings, reach: &Reach) -> Vec<Finding> {
+    let rules = settings.config.policy.approvers().into_iter();
+    let unreached = rules.filter(|(_, approvers)| !reach.knows_any_of(approvers));
+    unreached
+        .map(|(name, approvers)| {
+            let groups = any_of(approvers.in_the_end());
+            let text = format!(
+                "rule {name} wants the yes of somebody in {groups}, and nobody who may decide is: its calls are \
+                 refused. `yesgate people set NAME --group GROUP` puts somebody there"
+            );
+            know("approvers", text)
         })
         .collect()
 }

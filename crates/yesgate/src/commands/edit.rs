@@ -7,7 +7,7 @@ use std::io::{IsTerminal as _, Read as _};
 use std::process::Command;
 
 use anyhow::Context as _;
-use yesgate_core::assurance::Assurance;
+use yesgate_core::approvers::Reach;
 use yesgate_core::call::{Presented, ToolCall};
 use yesgate_core::intent::Intent;
 use yesgate_core::json::{CanonicalJson, Limits, parse_strict};
@@ -28,7 +28,7 @@ pub(super) async fn revised(
     ledger: &Ledger,
     intent: &Intent,
     text: &str,
-    reach: Assurance,
+    reach: &Reach,
 ) -> anyhow::Result<Revised> {
     let arguments = match parse_strict(text.as_bytes(), Limits::default()) {
         Ok(arguments) => arguments,

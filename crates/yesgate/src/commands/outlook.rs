@@ -2,6 +2,7 @@
 //! caller, and what was spent. From that the policy can be asked about it.
 
 use serde_json::Value;
+use yesgate_core::approvers::Reach;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::budget::Sums;
 use yesgate_core::definition::ToolDefinition;
@@ -13,9 +14,11 @@ use yesgate_core::switch::OperatorSwitch;
 use yesgate_gateway::book::definition;
 use yesgate_ledger::{Ledger, LedgerError};
 
+use super::people::origin;
 use super::wrap::trust;
 use crate::catalogue::Seen;
-use crate::settings::now;
+use crate::settings::{Settings, now};
+use crate::witness::{Witnesses, reach};
 
 /// A tool as it was last seen, or as far as anything is known of it.
 #[derive(Debug)]
@@ -71,7 +74,7 @@ impl Outlook {
         &'a self,
         config: &Config,
         binding: &Binding,
-        reach: Assurance,
+        reach: &'a Reach,
         state: Option<&'a Value>,
     ) -> Facts<'a> {
         Facts {
@@ -87,4 +90,13 @@ impl Outlook {
             now: now(),
         }
     }
+}
+
+/// Who could say yes to what the gateways of this home ask, for commands that run none.
+pub(super) async fn reach_here(settings: &Settings, ledger: &Ledger) -> anyhow::Result<Reach> {
+    let origin = origin(&settings.config.serve);
+    let Witnesses { registry, .. } = Witnesses::of(&settings.home, ledger, &origin).await?;
+    let has_keys = !ledger.live_keys().await?.is_empty();
+    let signed_in = if has_keys { Assurance::SignedIn } else { Assurance::Local };
+    Ok(reach(ledger, &registry, signed_in).await?)
 }

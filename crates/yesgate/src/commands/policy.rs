@@ -1,7 +1,7 @@
 //! `policy check|test|lint|explain`.
 
 use serde_json::{Value, json};
-use yesgate_core::assurance::Assurance;
+use yesgate_core::approvers::Reach;
 use yesgate_core::call::{Presented, ToolCall};
 use yesgate_core::caller::Caller;
 use yesgate_core::definition::ToolDefinition;
@@ -14,8 +14,8 @@ use yesgate_core::policy::Trace;
 use yesgate_core::regime::Regime;
 use yesgate_ledger::Ledger;
 
-use super::outlook::{self, Outlook, Tool};
-use super::wrap::{REACH, local_caller};
+use super::outlook::{self, Outlook, Tool, reach_here};
+use super::wrap::local_caller;
 use crate::catalogue::{self, Seen};
 use crate::cli::{ExplainArgs, PolicyCommand};
 use crate::output::{self, Done, Hinted};
@@ -88,7 +88,8 @@ async fn explain(settings: &Settings, args: &ExplainArgs, as_json: bool) -> anyh
     let mode = args.mode.as_deref().map(str::parse::<Mode>).transpose()?;
     let (ledger, _) = settings.ledger().await?;
     let call = Call { tool: &args.tool, arguments: &args.args, state: args.state.as_deref(), mode };
-    let Explained { trace, seen } = explained(settings, &ledger, call, REACH).await?;
+    let reach = reach_here(settings, &ledger).await?;
+    let Explained { trace, seen } = explained(settings, &ledger, call, &reach).await?;
     if as_json {
         output::json(&trace)?;
         return Ok(Done::Ok);
@@ -134,7 +135,7 @@ pub(super) async fn explained(
     settings: &Settings,
     ledger: &Ledger,
     call: Call<'_>,
-    reach: Assurance,
+    reach: &Reach,
 ) -> anyhow::Result<Explained> {
     let (server, tool) = parse_tool(call.tool)?;
     let arguments = parse_json("arguments are", call.arguments)?;
@@ -175,7 +176,7 @@ pub(super) async fn in_hindsight(
     ledger: &Ledger,
     seen: &[Seen],
     intent: &Intent,
-    reach: Assurance,
+    reach: &Reach,
 ) -> anyhow::Result<Option<Trace>> {
     let binding = &intent.question().binding;
     let tool = outlook::find(seen, &binding.server, |definition| definition.digest == binding.definition);

@@ -172,6 +172,9 @@ pub(super) fn lines(intent: &Intent) -> Vec<String> {
         }
     }
     row(&mut lines, "needs", &format_args!("a yes at level `{}` or better", question.least));
+    if let Some(whose) = intent.whose_yes() {
+        row(&mut lines, "whose yes", &whose);
+    }
     if question.quorum > Quorum::ONE {
         let (have, need) = (intent.yeses().len(), question.quorum.people());
         row(&mut lines, "quorum", &format_args!("{have} of {need} different people have said yes"));
@@ -281,6 +284,11 @@ pub(super) fn describe(intent: &Intent, now: Timestamp) -> Value {
         })),
         "channel": question.channel,
         "least_assurance": question.least,
+        "approvers": question.approvers.as_ref().map(|named| json!({
+            "groups": named.groups,
+            "fallback": named.fallback.as_ref().map(|fallback| &fallback.groups),
+            "fallback_at": intent.fallback_at(),
+        })),
         "quorum": {"have": intent.yeses().len(), "need": question.quorum.people()},
         "opened_at": intent.opened_at(),
         "decide_by": intent.decide_by(),

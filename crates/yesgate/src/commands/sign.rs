@@ -46,6 +46,7 @@ pub(super) async fn signer(
     Ok(Approver {
         name: format!("{} with an SSH key", person.name),
         identity: Some(person.name.to_string()),
+        groups: person.groups,
         surface: Surface::Human,
         assurance: Assurance::Verified,
         typed: None,

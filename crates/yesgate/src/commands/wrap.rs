@@ -16,7 +16,7 @@ use yesgate_core::intent::Asker;
 use yesgate_core::policy::Config;
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_gateway::child::{ChildSpec, guard};
-use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting, Strongest};
+use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting, SharedReach};
 use yesgate_gateway::metrics::Metrics;
 use yesgate_gateway::stdio::host;
 use yesgate_gateway::wrap::{Host, wrap};
@@ -47,7 +47,7 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
     };
     let origin = people::origin(&settings.config.serve);
     let Witnesses { registry, .. } = Witnesses::of(&settings.home, &ledger, &origin).await?;
-    let strongest = Strongest::new(reach(&ledger, &registry, REACH).await?);
+    let strongest = SharedReach::new(reach(&ledger, &registry, REACH).await?);
     let setting = Setting {
         asker: Asker { uid: Some(rustix::process::getuid().as_raw()), boot: Some(boot.clone()) },
         boot,

@@ -3,6 +3,7 @@
 //! - INVARIANT: the question is in the ledger before anybody is asked, and the yes is to what was shown.
 //! - INVARIANT: what the program claims of the human counts for at most `local`: we were not there.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 use jiff::Timestamp;
@@ -156,6 +157,7 @@ impl Answer {
         let approver = |name, assurance| Approver {
             name,
             identity: None,
+            groups: BTreeSet::new(),
             surface: Surface::Human,
             assurance: STRONGEST.min(assurance),
             typed: None,

@@ -1,5 +1,6 @@
 //! The library face: an application gates its own operation.
 
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
 use serde_json::json;
@@ -126,6 +127,7 @@ async fn an_answer_elsewhere_ends_the_wait_for_a_callback() {
         let by = Approver {
             name: "eve".into(),
             identity: None,
+            groups: BTreeSet::new(),
             surface: Surface::Human,
             assurance: Assurance::Local,
             typed: None,

@@ -1,5 +1,6 @@
 //! The pages on which people decide, by plain HTTP as a browser without scripts speaks it.
 
+mod approvers;
 mod budgets;
 mod decide;
 mod edit;

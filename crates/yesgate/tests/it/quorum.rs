@@ -1,5 +1,6 @@
 //! Several people must agree: each counts once, and whoever the call is made for never does.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -33,6 +34,7 @@ async fn yes_elsewhere(stage: &ServeStage, intent: &str, identity: &str) -> Stri
     let by = Approver {
         name: format!("{identity} on a page"),
         identity: Some(identity.to_owned()),
+        groups: BTreeSet::new(),
         surface: Surface::Human,
         assurance: Assurance::SignedIn,
         typed: None,

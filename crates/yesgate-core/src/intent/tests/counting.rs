@@ -62,6 +62,7 @@ fn a_rules_yes_never_answers_a_question() {
     let rule = Approver {
         name: "rule small change".into(),
         identity: None,
+        groups: std::collections::BTreeSet::new(),
         surface: Surface::Rule,
         assurance: Assurance::SignedIn,
         typed: None,

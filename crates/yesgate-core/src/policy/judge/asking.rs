@@ -1,6 +1,7 @@
 //! How a call is asked about: by which way, with what shown and typed, by how many, and why.
 
 use super::{Case, Ruling, no_answer, no_preview};
+use crate::approvers::Approvers;
 use crate::assurance::Assurance;
 use crate::call::{CallKey, ToolCall};
 use crate::class::Classified;
@@ -25,6 +26,7 @@ pub(in crate::policy) struct Asking {
     pub(super) typed: Option<String>,
     pub(super) preview: Option<PreviewSource>,
     pub(super) quorum: Quorum,
+    pub(in crate::policy) approvers: Option<Approvers>,
     pub(super) remember: Remember,
     pub(super) next: serde_json::Map<String, serde_json::Value>,
     pub(in crate::policy) spend: Option<Spend>,
@@ -44,7 +46,9 @@ impl Case<'_> {
     /// Asks about a call, and says why, beside what the rule says.
     pub(super) fn ask_about(&self, spend: Option<Spend>, besides: Option<String>) -> Ruling {
         let (channel, least) = self.channel_and_proof();
-        if least > self.facts.reach {
+        let approvers = self.found.and_then(|found| found.rule.approvers.clone());
+        let best = self.facts.reach.best(&self.world.subject().caller.org, approvers.as_ref());
+        if best.is_none_or(|best| least > best) {
             return self.refuse(Why::NoApproverReachable { need: least });
         }
         if let Err(too_large) = render_value(self.world.arguments()) {
@@ -72,6 +76,7 @@ impl Case<'_> {
             typed,
             preview,
             quorum: self.quorum(),
+            approvers,
             remember,
             ..asking
         }))
@@ -159,6 +164,7 @@ impl Case<'_> {
             typed: None,
             preview: None,
             quorum: Quorum::ONE,
+            approvers: None,
             remember: Remember::Never,
             next: rule.map(|rule| rule.next.clone()).unwrap_or_default(),
             spend: None,
@@ -197,6 +203,7 @@ impl Asking {
             typed: self.typed,
             preview: None,
             quorum: self.quorum,
+            approvers: self.approvers,
             remember: self.remember,
             next: self.next,
             spend: self.spend,

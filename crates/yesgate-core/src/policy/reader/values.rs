@@ -1,9 +1,12 @@
 //! Numbers, sizes and lists: values that are bounded, so that a slip of the pen is not a limit.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use toml::de::{DeInteger, DeValue};
 
 use super::super::error::ConfigError;
-use super::{Entry, shown};
+use super::{Entry, Form, shown};
 
 impl Entry<'_> {
     /// How many there may be. Zero means none; whether that makes sense is for the caller to say.
@@ -68,6 +71,21 @@ impl Entry<'_> {
             values.push(value);
         }
         Ok(values)
+    }
+
+    /// One name, or several of which none stands twice.
+    pub(in crate::policy) fn names<T>(&self) -> Result<Vec<T>, ConfigError>
+    where
+        T: FromStr<Err: Display> + PartialEq,
+    {
+        let name = |entry: &Self| entry.text()?.parse::<T>().map_err(|error| entry.error(error.to_string()));
+        match self.form() {
+            Form::List => match self.distinct(name)? {
+                names if names.is_empty() => Err(self.error(format!("`{}` is an empty list", self.name))),
+                names => Ok(names),
+            },
+            Form::Single | Form::Table => Ok(vec![name(self)?]),
+        }
     }
 
     fn no_size(&self, text: &str) -> ConfigError {

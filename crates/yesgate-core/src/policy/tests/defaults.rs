@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::super::{
-    ASKING_KEYS, BUDGET_KEYS, CLIENT_KEYS, Config, EXAMPLE_KEYS, LEDGER_KEYS, LOOKUP_KEYS, NOTICE_KEYS,
-    RULE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS, SERVER_KEYS, SPEND_KEYS, TELEMETRY_KEYS,
-    TIME_KEYS, TOP_KEYS, WEBHOOK_KEYS,
+    ASKING_KEYS, BUDGET_KEYS, CLIENT_KEYS, Config, EXAMPLE_KEYS, FALLBACK_KEYS, LEDGER_KEYS, LOOKUP_KEYS,
+    NOTICE_KEYS, RULE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS, SERVER_KEYS, SPEND_KEYS,
+    TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS, WEBHOOK_KEYS,
 };
 
 const DEFAULTS: &str = include_str!("../../../../../yesgate.default.toml");
@@ -101,6 +101,7 @@ fn every_key_that_is_known_stands_in_the_default_file() {
     check(&["rules"], &RULE_KEYS);
     check(&["rules", "spend"], &SPEND_KEYS);
     check(&["rules", "lookup"], &LOOKUP_KEYS);
+    check(&["rules", "fallback"], &FALLBACK_KEYS);
     check(&["rules", "match"], &EXAMPLE_KEYS);
 }
 

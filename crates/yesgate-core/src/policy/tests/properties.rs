@@ -125,7 +125,7 @@ proptest! {
             match scene.under(policy) {
                 Verdict::Forward(_) => prop_assert!(classified.class < Class::Dangerous),
                 Verdict::Ask(question) | Verdict::AskWithPreview(question, _) => {
-                    prop_assert!(question.least <= scene.reach);
+                    prop_assert!(question.least <= scene.reach.strongest());
                     prop_assert!(question.standing.is_none());
                 }
                 Verdict::Explain(_) | Verdict::Preview(_) | Verdict::Unneeded(_) | Verdict::Refuse(_) => {}

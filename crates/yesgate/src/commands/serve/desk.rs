@@ -11,7 +11,7 @@ use yesgate_core::intent::Intent;
 use yesgate_core::json::{Limits, parse_lenient};
 use yesgate_core::policy::Profile;
 use yesgate_core::render::{Sanitized, TooLargeToReview, fence, render_value, reviewable};
-use yesgate_gateway::gate::Strongest;
+use yesgate_gateway::gate::SharedReach;
 use yesgate_ledger::Ledger;
 use yesgate_web::desk::{
     self, BudgetLine, CallWords, DeskError, Hindsight, PinWish, Pinned, PolicyLook, Revised, ServerTools,
@@ -32,14 +32,14 @@ pub(super) struct Desk {
     settings: watch::Receiver<Arc<Settings>>,
     ledger: Ledger,
     /// The strongest yes that somebody could give, at every moment.
-    reach: Strongest,
+    reach: SharedReach,
 }
 
 impl Desk {
     pub(super) const fn new(
         settings: watch::Receiver<Arc<Settings>>,
         ledger: Ledger,
-        reach: Strongest,
+        reach: SharedReach,
     ) -> Self {
         Self { settings, ledger, reach }
     }
@@ -95,7 +95,7 @@ fn line(row: &Row) -> ToolLine {
 impl desk::Desk for Desk {
     async fn revise(&self, intent: &Intent, arguments: &str) -> Result<Revised, DeskError> {
         let settings = self.settings();
-        edit::revised(&settings, &self.ledger, intent, arguments, self.reach.get()).await.map_err(failed)
+        edit::revised(&settings, &self.ledger, intent, arguments, &self.reach.get()).await.map_err(failed)
     }
 
     async fn tools(&self) -> Result<Vec<ServerTools>, DeskError> {
@@ -154,7 +154,7 @@ impl desk::Desk for Desk {
     async fn explain(&self, call: &CallWords) -> Result<Result<Vec<Sanitized>, Sanitized>, DeskError> {
         let settings = self.settings();
         let call = Call { tool: &call.tool, arguments: &call.arguments, state: None, mode: None };
-        match explained(&settings, &self.ledger, call, self.reach.get()).await {
+        match explained(&settings, &self.ledger, call, &self.reach.get()).await {
             Ok(Explained { trace, seen }) => {
                 let mut lines: Vec<Sanitized> = trace.to_string().lines().map(Sanitized::line).collect();
                 if seen == ToolSeen::Never {
@@ -171,9 +171,10 @@ impl desk::Desk for Desk {
     async fn hindsight(&self, intents: &[Intent]) -> Result<Vec<Option<Hindsight>>, DeskError> {
         let settings = self.settings();
         let seen = self.seen(&settings)?;
+        let reach = self.reach.get();
         let mut all = Vec::new();
         for intent in intents {
-            let trace = in_hindsight(&settings, &self.ledger, &seen, intent, self.reach.get());
+            let trace = in_hindsight(&settings, &self.ledger, &seen, intent, &reach);
             all.push(trace.await.map_err(failed)?.map(|trace| Hindsight {
                 decided_by: Sanitized::line(&trace.decided_by.to_string()),
                 verdict: Sanitized::line(&trace.answer.to_string()),

@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::ExposeSecret as _;
 use tokio::sync::Semaphore;
 use yesgate::SystemEntropy;
+use yesgate_core::approvers::Reach;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::class::Trust;
 use yesgate_core::digest::ServerIdentity;
@@ -21,7 +22,7 @@ use yesgate_core::proof::{NoWitness, Witness};
 use yesgate_core::switch::OperatorSwitch;
 use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::era::Era;
-use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting, Strongest};
+use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting, SharedReach};
 use yesgate_gateway::manners::Manners;
 use yesgate_gateway::metrics::Metrics;
 use yesgate_gateway::server::{Place, Server, ServerSpec};
@@ -43,7 +44,7 @@ pub(super) struct Workshop {
     boot: BootId,
     naming: Naming,
     /// The strongest yes that somebody could give, at every moment.
-    reach: Strongest,
+    reach: SharedReach,
     /// Who verifies what people signed.
     witness: Arc<dyn Witness>,
     patience: Patience,
@@ -80,7 +81,7 @@ impl Workshop {
             ledger,
             boot,
             naming,
-            reach: Strongest::new(Assurance::Local),
+            reach: SharedReach::new(Reach::anybody(Assurance::Local)),
             witness: Arc::new(NoWitness),
             patience: Patience {
                 // It is answered before its time is over.
@@ -112,7 +113,7 @@ impl Workshop {
         Self { witness, ..self }
     }
 
-    pub(super) const fn reach(&self) -> &Strongest {
+    pub(super) const fn reach(&self) -> &SharedReach {
         &self.reach
     }
 
