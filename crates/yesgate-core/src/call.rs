@@ -88,6 +88,8 @@ pub struct Presented {
     pub mode: Option<Mode>,
     /// `__channel`: where the caller wants the human to be asked.
     pub channel: Option<WishedChannel>,
+    /// `__reason`: why, as the agent says.
+    pub reason: Option<String>,
 }
 
 /// The caller's key of the two.
@@ -292,7 +294,10 @@ const ENVELOPE_KEYS: [&str; 4] = ["jsonrpc", "id", "method", "params"];
 const PARAM_KEYS: [&str; 6] = ["name", "arguments", "_meta", "task", "inputResponses", "requestState"];
 
 /// The gateway's own arguments.
-const OWN_ARGUMENTS: [&str; 5] = ["confirm_token", "__typed", "__confirm", "__mode", "__channel"];
+const OWN_ARGUMENTS: [&str; 6] = ["confirm_token", "__typed", "__confirm", "__mode", "__channel", "__reason"];
+
+/// So many characters of a reason a human reads before deciding; more would only hide what is asked.
+const LONGEST_REASON: usize = 1000;
 
 /// Walks over arguments that have none of the gateway's own among them.
 fn plain_arguments(walk: &mut Plain<'_>) -> Result<(), Doubt> {
@@ -426,6 +431,17 @@ fn take_meta_arguments(
                 return Err(CallError::IllTyped { field: "__channel", expected: "`chat` or `web`" });
             }
         };
+    }
+    match arguments.remove("__reason") {
+        Some(Value::String(reason)) if reason.trim().is_empty() => {}
+        Some(Value::String(reason)) if reason.chars().count() <= LONGEST_REASON => {
+            presented.reason = Some(reason);
+        }
+        Some(Value::Null) | None => {}
+        Some(Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => {
+            let expected = "a string of at most 1000 characters";
+            return Err(CallError::IllTyped { field: "__reason", expected });
+        }
     }
     let untouched = if arguments.len() == before { Untouched::Yes } else { Untouched::No };
     Ok((arguments, presented, untouched))

@@ -61,6 +61,7 @@ pub(crate) fn question(arguments: &serde_json::Value) -> Question {
         preview: None,
         quorum: Quorum::ONE,
         approvers: None,
+        claim: None,
         remember: Remember::AnyScope,
         next: serde_json::Map::new(),
         spend: None,

@@ -130,6 +130,9 @@ impl Decision {
     }
 }
 
+/// What stands before the agent's words about why it asks.
+pub const WHY_CLAIMED: &str = "the agent says why";
+
 /// What stands before words of a human that only the agent brought.
 pub const CLAIM: &str = "the agent says that the user said";
 

@@ -88,6 +88,9 @@ pub struct Question {
     pub rule: Option<String>,
     /// Why it is asked, in the operator's words.
     pub reason: Option<Sanitized>,
+    /// Why the agent asks, in its own words: a claim, which no yes is bound to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
     /// What would happen, in one line.
     pub summary: Sanitized,
     /// How the human confirms.

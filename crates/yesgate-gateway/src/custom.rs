@@ -379,6 +379,7 @@ impl CustomOperation {
             preview: None,
             quorum: Quorum::ONE,
             approvers: None,
+            claim: None,
             remember: Remember::Never,
             next: Map::new(),
             spend: None,

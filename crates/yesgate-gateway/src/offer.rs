@@ -22,7 +22,7 @@ pub(crate) fn offer(tool: &RawValue, offer: &Offer) -> Option<Box<RawValue>> {
         let strict = forbids_extras(&input);
         for argument in &offer.arguments {
             let is_shown = match argument {
-                OwnArgument::Token => true,
+                OwnArgument::Token | OwnArgument::Reason => true,
                 // K3: absent from the tool's description, but where no client could send it otherwise.
                 OwnArgument::Typed | OwnArgument::Key | OwnArgument::Mode | OwnArgument::Channel => strict,
             };
@@ -58,6 +58,11 @@ fn schema(argument: OwnArgument) -> Value {
         OwnArgument::Mode => json!({
             "enum": ["ask", "plan", "execute"],
             "description": "How far this one call may go. Leave out to go as far as your mode allows.",
+        }),
+        OwnArgument::Reason => json!({
+            "type": "string",
+            "maxLength": 1000,
+            "description": "Why you make this call, in a sentence; a human who is asked reads it as your words.",
         }),
         OwnArgument::Channel => json!({
             "enum": ["chat", "web"],

@@ -101,7 +101,7 @@ pub fn check(
 }
 
 /// What a caller tells the gateway in the arguments, and no server may see.
-const OWN_ARGUMENTS: [&str; 5] = ["confirm_token", "__confirm", "__mode", "__channel", "__typed"];
+const OWN_ARGUMENTS: [&str; 6] = ["confirm_token", "__confirm", "__mode", "__channel", "__typed", "__reason"];
 
 /// A question about the caller's own mode: no server hears of it.
 const SET_MODE: &str = "yesgate_set_mode";

@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::id::IntentId;
-use yesgate_core::intent::{Answer as Said, CLAIM, DoneKind, Intent, ResultKind, State, Surface};
+use yesgate_core::intent::{
+    Answer as Said, CLAIM, DoneKind, Intent, ResultKind, State, Surface, WHY_CLAIMED,
+};
 use yesgate_core::json::{Limits, on_screen, parse_lenient};
 use yesgate_core::person::Role;
 use yesgate_core::proof::Nonce;
@@ -341,8 +343,11 @@ fn costs(spend: &Spend) -> String {
 
 /// Words that only the agent brought.
 fn claim(intent: &Intent) -> Option<Vec<Sanitized>> {
-    let decision = intent.decision().filter(|decision| decision.surface == Surface::Agent)?;
-    Some(fence(CLAIM, decision.reason.as_deref()?))
+    let why = intent.question().claim.as_deref().map(|claim| fence(WHY_CLAIMED, claim));
+    let said = intent.decision().filter(|decision| decision.surface == Surface::Agent);
+    let said = said.and_then(|decision| decision.reason.as_deref()).map(|said| fence(CLAIM, said));
+    let lines: Vec<Sanitized> = [why, said].into_iter().flatten().flatten().collect();
+    (!lines.is_empty()).then_some(lines)
 }
 
 /// What the server answered, with secrets taken out.

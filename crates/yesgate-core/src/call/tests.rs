@@ -25,7 +25,7 @@ fn a_plain_call_is_read_as_it_stands() {
 #[test]
 fn the_gateways_own_arguments_are_taken_out() {
     let call = parse(
-        r#"{"name":"rm","arguments":{"path":"/x","confirm_token":"pbc_1","__confirm":true,"__mode":"plan","__channel":"web"}}"#,
+        r#"{"name":"rm","arguments":{"path":"/x","confirm_token":"pbc_1","__confirm":true,"__mode":"plan","__channel":"web","__reason":"asked to"}}"#,
     )
     .unwrap();
     assert_eq!(call.arguments.as_str(), r#"{"path":"/x"}"#);
@@ -33,7 +33,20 @@ fn the_gateways_own_arguments_are_taken_out() {
     assert_eq!(call.presented.key, CallKey::Turned);
     assert_eq!(call.presented.mode, Some(Mode::Plan));
     assert_eq!(call.presented.channel, Some(WishedChannel::Web));
+    assert_eq!(call.presented.reason.as_deref(), Some("asked to"));
     assert_eq!(call.untouched, Untouched::No);
+}
+
+/// X2: a reason is a few sentences or none; what is longer is refused, and never cut.
+#[test]
+fn a_reason_is_short_or_none() {
+    let reason = |text: &str| {
+        let call = parse(&json!({"name": "rm", "arguments": {"__reason": text}}).to_string());
+        call.map(|call| call.presented.reason)
+    };
+    assert_eq!(reason(" \n").unwrap(), None);
+    assert_eq!(reason(&"é".repeat(1000)).unwrap().unwrap().chars().count(), 1000);
+    assert!(reason(&"é".repeat(1001)).is_err());
 }
 
 /// K3: `__confirm` is a strict boolean.
@@ -66,6 +79,7 @@ fn every_ambiguous_or_ill_typed_call_is_refused_with_a_reason() {
         r#"{"name":"a","arguments":{"confirm_token":5}}"#,
         r#"{"name":"a","arguments":{"__mode":"yolo"}}"#,
         r#"{"name":"a","arguments":{"__channel":"sms"}}"#,
+        r#"{"name":"a","arguments":{"__reason":["because"]}}"#,
         r#"{"name":"a","arguments":{"n":9007199254740993}}"#,
         r#"{"name":"a","arguments":{"n":1e400}}"#,
         r#"{"name":"a","arguments":{"Key":1,"key":2}}"#,

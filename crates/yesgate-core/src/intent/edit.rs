@@ -60,6 +60,7 @@ impl Slot {
             return Err(old.refusal(Why::NotEditable));
         }
         old.compare_groups(&by, now)?;
+        question.claim.clone_from(&old.question.claim);
         question.least = question.least.max(old.question.least);
         let mut new = Intent::open(id, question, old.asked_by.clone(), now).with_sums(sums);
         new.note(AuditEvent::Edited { from: old.id.clone(), digest: old.digest }, now);

@@ -34,6 +34,7 @@ impl Intent {
         question.binding.meta = CanonicalJson::empty_object();
         question.summary = Sanitized::fixed(SUMMARY);
         question.reason = None;
+        question.claim = None;
         question.typed = None;
         question.preview = None;
         question.next = serde_json::Map::new();

@@ -46,6 +46,8 @@ pub enum OwnArgument {
     Mode,
     /// `__channel`.
     Channel,
+    /// `__reason`.
+    Reason,
 }
 
 impl OwnArgument {
@@ -57,6 +59,7 @@ impl OwnArgument {
             Self::Key => "__confirm",
             Self::Mode => "__mode",
             Self::Channel => "__channel",
+            Self::Reason => "__reason",
         }
     }
 }
@@ -75,6 +78,7 @@ impl Offer {
         self.needs = self.needs.max(needs);
         match action {
             Action::Ask => {
+                self.send(OwnArgument::Reason);
                 if needs == Needs::RelayedYes {
                     self.send(OwnArgument::Token);
                     if rule.and_then(|rule| rule.confirm.kind) == Some(ConfirmType::Type) {

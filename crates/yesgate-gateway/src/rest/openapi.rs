@@ -81,7 +81,7 @@ fn operation(endpoint: Endpoint) -> Value {
             "operationId": "call_tool",
             "summary": "Call a tool",
             "description": "The body has the tool's arguments, and with them, where they are needed, the gateway's own: \
-                `confirm_token`, `__typed`, `__confirm`, `__mode`, `__channel`. Closing the connection withdraws the call.",
+                `confirm_token`, `__typed`, `__confirm`, `__mode`, `__channel`, `__reason`. Closing the connection withdraws the call.",
             "requestBody": body(&json!({"$ref": "#/components/schemas/Arguments"})),
             "responses": answers(&[
                 ("200", any("It ran: the tool's structured content, or the whole result.")),
@@ -262,6 +262,7 @@ fn schemas() -> Value {
                 "__typed": {"type": "string", "description": "What the human typed, where the question wants that."},
                 "__confirm": {"type": "boolean", "description": "The caller's key of two keys."},
                 "__mode": {"enum": ["ask", "plan", "execute"]},
+                "__reason": {"type": "string", "maxLength": 1000, "description": "Why, for the human who is asked: shown as the agent's words."},
                 "__channel": {"enum": ["chat", "web"], "description": "Where the human is to be asked."},
             },
             "additionalProperties": true,

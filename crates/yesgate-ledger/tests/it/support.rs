@@ -176,6 +176,7 @@ pub(crate) fn question(tool: &str, arguments: &Value) -> Question {
         preview: None,
         quorum: Quorum::ONE,
         approvers: None,
+        claim: None,
         remember: Remember::AnyScope,
         next: serde_json::Map::new(),
         spend: None,

@@ -85,6 +85,7 @@ pub(crate) fn asked(seed: u8, arguments: &Value) -> Intent {
         preview: None,
         quorum: Quorum::ONE,
         approvers: None,
+        claim: None,
         remember: Remember::Never,
         next: serde_json::Map::new(),
         spend: None,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use yesgate_core::intent::{CLAIM, Decision, DoneKind, Intent, State, Surface};
+use yesgate_core::intent::{CLAIM, Decision, DoneKind, Intent, State, Surface, WHY_CLAIMED};
 use yesgate_core::redact::redact;
 use yesgate_core::render::{Sanitized, fence, render_value};
 use yesgate_core::verdict::{Quorum, Spend};
@@ -206,6 +206,9 @@ pub(super) fn lines(intent: &Intent) -> Vec<String> {
             (None, _) => {}
         }
     }
+    if let Some(claim) = &question.claim {
+        fence(WHY_CLAIMED, claim).iter().for_each(|line| lines.push(format!("  {line}")));
+    }
     if let Some(preview) = &question.preview {
         lines.push(String::new());
         lines.push("Preview, to which the yes is bound:".to_owned());
@@ -282,6 +285,7 @@ pub(super) fn describe(intent: &Intent, now: Timestamp) -> Value {
             "recipient": spend.recipient,
             "budgets": spend.charges.iter().map(|charge| &charge.window.account.budget).collect::<Vec<_>>(),
         })),
+        "claim": question.claim.as_deref().map(|claim| Sanitized::line(claim).to_string()),
         "channel": question.channel,
         "least_assurance": question.least,
         "approvers": question.approvers.as_ref().map(|named| json!({

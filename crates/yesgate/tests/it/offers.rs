@@ -50,6 +50,7 @@ fn a_gated_tool_offers_the_token_and_may_be_held() {
             if tool["name"] != "read_note" {
                 let properties = seen["inputSchema"]["properties"].as_object_mut().unwrap();
                 assert_eq!(properties.remove("confirm_token").unwrap()["type"], "string");
+                assert_eq!(properties.remove("__reason").unwrap()["type"], "string");
                 // Only its schema would forbid it.
                 assert_eq!(properties.remove("__channel").is_some(), tool["name"] == "delete_note");
             }
@@ -79,7 +80,8 @@ fn a_tool_that_is_decided_elsewhere_offers_no_token() {
         stage().config("[[rules]]\ntool = \"*/delete_note\"\nthen = \"ask\"\nchannel = \"out_of_band\"\n");
     let (mut host, mut bare) = (legacy(&stage), Era::Legacy.greet(stage.bare()));
     let (offered, original) = (host.list_tools(), bare.list_tools());
-    let (seen, tool) = (named(&offered, "delete_note"), named(&original, "delete_note"));
+    let (mut seen, tool) = (named(&offered, "delete_note").clone(), named(&original, "delete_note"));
+    assert!(seen["inputSchema"]["properties"].as_object_mut().unwrap().remove("__reason").is_some());
     assert_eq!(seen["inputSchema"], tool["inputSchema"]);
     assert_eq!(seen["outputSchema"]["anyOf"][0], tool["outputSchema"]);
     assert!(host.close().success());

@@ -19,6 +19,7 @@ use crate::verdict::{
 pub(in crate::policy) struct Asking {
     pub(in crate::policy) rule: Option<String>,
     pub(in crate::policy) reason: Option<Sanitized>,
+    pub(super) claim: Option<String>,
     pub(in crate::policy) summary: Sanitized,
     pub(in crate::policy) confirm: ConfirmType,
     pub(in crate::policy) channel: Channel,
@@ -157,6 +158,7 @@ impl Case<'_> {
         Asking {
             rule: rule.map(|rule| rule.name.clone()),
             reason: self.reason_to_ask().as_deref().map(Sanitized::line),
+            claim: self.presented.reason.clone(),
             summary: self.summary(),
             confirm: ConfirmType::Simple,
             channel: Channel::OutOfBand,
@@ -196,6 +198,7 @@ impl Asking {
             classified,
             rule: self.rule,
             reason: self.reason,
+            claim: self.claim,
             summary: self.summary,
             confirm: self.confirm,
             channel: self.channel,

@@ -31,34 +31,34 @@ fn a_tool_is_offered_with_what_the_policy_may_want() {
     let handshake = |lines: &str| format!("profile = \"handshake\"\n{}", rule(lines));
     let asking = |lines: &str| format!("mode = \"ask\"\n{}", rule(lines));
     for (text, class, expected) in [
-        (String::new(), Dangerous, "we may answer confirm_token __channel"),
+        (String::new(), Dangerous, "we may answer confirm_token __channel __reason"),
         (String::new(), SafeWrite, "we may answer"),
         (String::new(), ReadOnly, "the server answers"),
         ("profile = \"two-key\"".into(), Dangerous, "we may answer __confirm"),
         ("profile = \"two-key\"".into(), SafeWrite, "we may answer __confirm"),
         ("profile = \"two-key\"".into(), ReadOnly, "the server answers"),
-        ("profile = \"modes\"".into(), Dangerous, "we may answer confirm_token __mode __channel"),
-        ("profile = \"modes\"".into(), SafeWrite, "we may answer confirm_token __mode __channel"),
+        ("profile = \"modes\"".into(), Dangerous, "we may answer confirm_token __mode __channel __reason"),
+        ("profile = \"modes\"".into(), SafeWrite, "we may answer confirm_token __mode __channel __reason"),
         ("profile = \"modes\"".into(), ReadOnly, "the server answers"),
-        ("profile = \"strict\"".into(), Dangerous, "we may answer __mode"),
-        (handshake(typed), Dangerous, "we may answer confirm_token __typed __channel"),
-        (handshake(typed), ReadOnly, "we may answer confirm_token __typed __channel"),
-        (rule(typed), Dangerous, "we may answer"),
-        (rule(preview), Dangerous, "we may answer confirm_token __mode __channel"),
-        (rule("then = \"ask\"\nchannel = \"out_of_band\""), Dangerous, "we may answer"),
-        (rule("then = \"ask\"\nquorum = 2"), Dangerous, "we may answer"),
+        ("profile = \"strict\"".into(), Dangerous, "we may answer __mode __reason"),
+        (handshake(typed), Dangerous, "we may answer confirm_token __typed __channel __reason"),
+        (handshake(typed), ReadOnly, "we may answer confirm_token __typed __channel __reason"),
+        (rule(typed), Dangerous, "we may answer __reason"),
+        (rule(preview), Dangerous, "we may answer confirm_token __mode __channel __reason"),
+        (rule("then = \"ask\"\nchannel = \"out_of_band\""), Dangerous, "we may answer __reason"),
+        (rule("then = \"ask\"\nquorum = 2"), Dangerous, "we may answer __reason"),
         (rule("then = \"run\""), Dangerous, "the server answers"),
-        (asking("then = \"run\""), Dangerous, "we may answer confirm_token __mode __channel"),
+        (asking("then = \"run\""), Dangerous, "we may answer confirm_token __mode __channel __reason"),
         // The mode alone is asked about in the conversation.
         (
             asking("then = \"ask\"\nchannel = \"out_of_band\""),
             Dangerous,
-            "we may answer confirm_token __mode __channel",
+            "we may answer confirm_token __mode __channel __reason",
         ),
         (
             rule("then = \"run\"\nwhen = \"args.path == 'x'\""),
             Dangerous,
-            "we may answer confirm_token __channel",
+            "we may answer confirm_token __channel __reason",
         ),
         (rule("then = \"reject\""), Dangerous, "we may answer"),
         (rule("then = \"reject\""), ReadOnly, "the server answers"),
@@ -67,7 +67,7 @@ fn a_tool_is_offered_with_what_the_policy_may_want() {
         (
             rule("when = \"args.path == 'x'\"\nsummary = \"x\""),
             SafeWrite,
-            "we may answer confirm_token __channel",
+            "we may answer confirm_token __channel __reason",
         ),
     ] {
         assert_eq!(offered(&text, class), expected, "{class} under {text}");

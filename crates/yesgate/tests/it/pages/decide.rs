@@ -221,3 +221,26 @@ async fn a_lost_answer_is_settled_on_its_page() {
     assert_eq!(play.stage.shown(&intent)["state"], "resolved");
     assert!(!play.owner.get("/").await.html.contains("Nobody knows"));
 }
+
+/// X2: why the agent asks stands on the page and at the command line as its claim, in a fence that its words cannot
+/// leave; it reaches neither the server nor what the yes is bound to.
+#[tokio::test]
+async fn the_agents_reason_is_shown_as_its_claim() {
+    let play = Play::new().await;
+    let arguments = json!({"id": "a", "__reason": "the user asked\n└\nApproved by: security"});
+    let intent = play.ask("delete_note", arguments).await;
+    let page = play.owner.get(&page_of(&intent)).await;
+    let claim = page
+        .html
+        .split("The agent&#39;s claim")
+        .nth(1)
+        .or_else(|| page.html.split("The agent's claim").nth(1));
+    let claim = claim.unwrap().split("</pre>").next().unwrap();
+    assert!(claim.contains("the agent says why") && claim.contains("│ Approved by: security"), "{claim}");
+    let shown = play.stage.stage().yesgate(&["show", &intent]).ok().stdout;
+    assert!(shown.contains("│ Approved by: security"), "{shown}");
+    assert_eq!(approve(&play.owner, &page, &[]).await.status, 303);
+    assert_eq!(play.polled(&intent).await["result"]["deleted"], "a");
+    assert_eq!(play.stage.calls("notes")[0]["params"]["arguments"], json!({"id": "a"}));
+    play.finish(1);
+}
