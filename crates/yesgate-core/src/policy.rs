@@ -47,6 +47,7 @@ pub use self::config::address::{AddressError, Authority, HttpUrl, Origin, Scheme
 pub use self::config::ledger::LedgerConfig;
 pub use self::config::limits::ServeLimits;
 pub use self::config::notices::{Desktop, NoticesConfig, Remind, WebhookConfig};
+pub use self::config::pages::{Inbox, PagesConfig};
 pub use self::config::prefix::{ParsePrefixError, Prefix};
 pub use self::config::remote::{
     AuthSetting, HeaderName, HeaderNameError, HttpPlace, OAuthClient, OAuthSetting,
@@ -341,7 +342,7 @@ struct Match<'p> {
 }
 
 /// The keys of the whole configuration.
-const TOP_KEYS: [&str; 21] = [
+const TOP_KEYS: [&str; 22] = [
     "profile",
     "shadow",
     "mode",
@@ -358,6 +359,7 @@ const TOP_KEYS: [&str; 21] = [
     "serve",
     "ledger",
     "notices",
+    "pages",
     "telemetry",
     "servers",
     "routes",
@@ -383,6 +385,7 @@ const SERVE_LIMIT_KEYS: [&str; 11] = [
 ];
 const LEDGER_KEYS: [&str; 1] = ["keep"];
 const NOTICE_KEYS: [&str; 3] = ["desktop", "webhook", "remind"];
+const PAGES_KEYS: [&str; 2] = ["wrap", "port"];
 const WEBHOOK_KEYS: [&str; 2] = ["url", "secret"];
 const TELEMETRY_KEYS: [&str; 2] = ["otlp", "metrics"];
 const SERVER_KEYS: [&str; 15] = [

@@ -4,6 +4,7 @@ pub(super) mod address;
 pub(super) mod ledger;
 pub(super) mod limits;
 pub(super) mod notices;
+pub(super) mod pages;
 pub(super) mod prefix;
 pub(super) mod remote;
 pub(super) mod routes;
@@ -15,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::ledger::LedgerConfig;
 use self::notices::NoticesConfig;
+use self::pages::PagesConfig;
 use self::routes::Routes;
 use self::serve::{ServeConfig, TelemetryConfig};
 use self::server::ServerConfig;
@@ -47,6 +49,8 @@ pub struct Config {
     pub ledger: LedgerConfig,
     /// Who is told that a question waits.
     pub notices: NoticesConfig,
+    /// The pages of `yesgate wrap`.
+    pub pages: PagesConfig,
     /// What is measured, and who is told.
     pub telemetry: TelemetryConfig,
     /// How many examples were tried, and held.
@@ -69,6 +73,7 @@ impl Config {
         let serve = top.entry("serve").map(|serve| ServeConfig::parse(&serve, &servers)).transpose()?;
         let ledger = top.entry("ledger").map(|entry| LedgerConfig::parse(&entry)).transpose()?;
         let notices = top.entry("notices").map(|entry| NoticesConfig::parse(&entry)).transpose()?;
+        let pages = top.entry("pages").map(|entry| PagesConfig::parse(&entry)).transpose()?;
         let telemetry = top.entry("telemetry").map(|entry| TelemetryConfig::parse(&entry)).transpose()?;
         let mut policy = parse_settings(&top)?;
         if let Some(budgets) = top.entry("budgets") {
@@ -97,6 +102,7 @@ impl Config {
             serve: serve.unwrap_or_default(),
             ledger: ledger.unwrap_or_default(),
             notices: notices.unwrap_or_default(),
+            pages: pages.unwrap_or_default(),
             telemetry: telemetry.unwrap_or_default(),
             examples: examples.len(),
         })

@@ -13,6 +13,7 @@ mod lookup;
 mod matrix;
 mod notices;
 mod offer;
+mod pages;
 mod properties;
 mod remember;
 mod routes;

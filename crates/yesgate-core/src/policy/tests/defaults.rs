@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::super::{
     ASKING_KEYS, BUDGET_KEYS, CLIENT_KEYS, Config, EXAMPLE_KEYS, FALLBACK_KEYS, LEDGER_KEYS, LOOKUP_KEYS,
-    NOTICE_KEYS, RULE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS, SERVER_KEYS, SPEND_KEYS,
-    TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS, WEBHOOK_KEYS,
+    NOTICE_KEYS, PAGES_KEYS, RULE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS, SERVER_KEYS,
+    SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS, WEBHOOK_KEYS,
 };
 
 const DEFAULTS: &str = include_str!("../../../../../yesgate.default.toml");
@@ -95,6 +95,7 @@ fn every_key_that_is_known_stands_in_the_default_file() {
     check(&["serve", "times"], &SERVE_TIME_KEYS);
     check(&["serve", "limits"], &SERVE_LIMIT_KEYS);
     check(&["ledger"], &LEDGER_KEYS);
+    check(&["pages"], &PAGES_KEYS);
     check(&["telemetry"], &TELEMETRY_KEYS);
     check(&["servers", "*"], &SERVER_KEYS);
     check(&["budgets", "*"], &BUDGET_KEYS);
@@ -116,5 +117,6 @@ fn every_default_of_serve_is_written_down() {
     assert_eq!(keys(&file, &["serve", "times"]), known(&SERVE_TIME_KEYS, &[]));
     assert_eq!(keys(&file, &["serve", "limits"]), known(&SERVE_LIMIT_KEYS, &[]));
     assert_eq!(keys(&file, &["ledger"]), known(&LEDGER_KEYS, &["keep"]));
+    assert_eq!(keys(&file, &["pages"]), known(&PAGES_KEYS, &["port"]));
     assert_eq!(keys(&file, &["telemetry"]), known(&TELEMETRY_KEYS, &["otlp"]));
 }
