@@ -26,7 +26,7 @@ use crate::server::Health;
 use yesgate_http::edge::body::{Body, plain};
 use yesgate_http::edge::guard::Guard;
 use yesgate_http::edge::intake::{BodyError, read_body};
-use yesgate_http::edge::pages::Pages;
+use yesgate_http::edge::pages::{self, Pages};
 use yesgate_http::edge::quota::{Hold, Kind, Quotas};
 use yesgate_http::edge::{EdgeLimits, Handler};
 
@@ -151,7 +151,7 @@ impl Handler for Door {
         };
         if let Some(Place::Page) = place {
             // Nothing of it is for scripts of other sites, whichever may call.
-            return self.page(parts, body).await;
+            return pages::answer(&*self.pages, &self.limits, parts, body).await;
         }
         if let Some(response) = self.guard.preflight(&parts) {
             return response;
@@ -196,15 +196,6 @@ impl Door {
         let response = self.rest.handle(found, &caller, &parts.headers, body).await;
         drop(held);
         response
-    }
-
-    /// What people see. They have no key, so what they send is small.
-    async fn page(&self, parts: http::request::Parts, body: Incoming) -> Response<Body> {
-        let limits = EdgeLimits { body_bytes: self.limits.body_bytes.min(PAGE_BYTES), ..self.limits.clone() };
-        match read_body(body, &limits).await {
-            Ok(body) => self.pages.answer(parts, body).await,
-            Err(error) => plain(error.status(), error),
-        }
     }
 
     /// Reads a body, within what its caller and all of them may take.
@@ -285,9 +276,6 @@ enum Place {
     Ready,
     Metrics,
 }
-
-/// The largest form that a page of ours can send, arguments of a call included.
-const PAGE_BYTES: usize = 256 * 1024;
 
 fn place(path: &str) -> Option<Place> {
     match path {

@@ -40,6 +40,14 @@ impl Crew {
         Ok(Self { members, given: AtomicUsize::new(0) })
     }
 
+    /// Starts one thread, for those who have little to serve.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn of_one() -> io::Result<Self> {
+        Ok(Self { members: vec![Member::start(1)?], given: AtomicUsize::new(0) })
+    }
+
     /// Gives a connection to the next in turn.
     pub(super) fn give(&self, connections: &mut JoinSet<()>, run: impl Future<Output = ()> + Send + 'static) {
         let turn = self.given.fetch_add(1, Ordering::Relaxed);

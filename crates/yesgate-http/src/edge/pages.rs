@@ -1,13 +1,19 @@
 //! Pages for people, beside what programs are served: whoever makes them.
 
 use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::Response;
 use http::request::Parts;
+use http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
 
-use super::body::Body;
+use super::body::{Body, plain};
+use super::guard::Guard;
+use super::intake::read_body;
+use super::{EdgeLimits, Handler};
 
 /// The pages of a gateway.
 #[async_trait]
@@ -18,3 +24,39 @@ pub trait Pages: fmt::Debug + Send + Sync {
     /// Answers one request. Whoever calls has seen to it that `Host` is ours, and has bounded the body.
     async fn answer(&self, parts: Parts, body: Bytes) -> Response<Body>;
 }
+
+/// Reads what came for a page, and has it answered. People have no key, so what they send is small.
+pub async fn answer(pages: &dyn Pages, limits: &EdgeLimits, parts: Parts, body: Incoming) -> Response<Body> {
+    let limits = EdgeLimits { body_bytes: limits.body_bytes.min(PAGE_BYTES), ..limits.clone() };
+    match read_body(body, &limits).await {
+        Ok(body) => pages.answer(parts, body).await,
+        Err(error) => plain(error.status(), error),
+    }
+}
+
+/// Serves pages and nothing else.
+#[derive(Debug)]
+pub struct PagesDoor {
+    /// Which names are ours.
+    pub guard: Guard,
+    /// What a request may take.
+    pub limits: EdgeLimits,
+    /// The pages.
+    pub pages: Arc<dyn Pages>,
+}
+
+impl Handler for PagesDoor {
+    async fn handle(&self, request: Request<Incoming>, _from: SocketAddr) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        if let Err(refused) = self.guard.check_page(&parts) {
+            return refused.response();
+        }
+        if !self.pages.has(parts.uri.path()) {
+            return plain(StatusCode::NOT_FOUND, "there is nothing here");
+        }
+        answer(&*self.pages, &self.limits, parts, body).await
+    }
+}
+
+/// The largest form that a page of ours can send, arguments of a call included.
+const PAGE_BYTES: usize = 256 * 1024;
