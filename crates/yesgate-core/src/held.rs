@@ -30,6 +30,9 @@ impl Links {
     pub fn add_to(&self, payload: &mut Map<String, Value>) {
         if let (Some(approval), false) = (&self.approval, payload.contains_key("confirm_token")) {
             payload.insert("approval_url".into(), json!(approval));
+            if let Some(Value::String(message)) = payload.get_mut("message") {
+                message.push_str(&format!(" The user can decide on the page {approval} as well."));
+            }
         }
         if let Some(polling) = &self.polling {
             payload.insert("polling_url".into(), json!(polling));

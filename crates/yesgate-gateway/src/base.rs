@@ -3,6 +3,7 @@
 //! INVARIANT: an address names a question and nothing else. It carries no secret, and nothing is decided or run
 //! by opening it (H3).
 
+use std::fmt;
 use std::sync::Arc;
 
 use http::HeaderMap;
@@ -11,14 +12,44 @@ use serde_json::{Map, Value};
 use yesgate_core::held::Links;
 use yesgate_core::id::IntentId;
 
-/// An origin such as `https://gate.example.org`, without a slash at its end.
+/// An origin such as `https://gate.example.org`, without a slash at its end, and what is there.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Base(Arc<str>);
+pub struct Base(Arc<str>, Offers);
+
+/// What there is at an origin.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Offers {
+    /// Pages for people, and what agents poll.
+    PagesAndPolls,
+    /// Pages for people only.
+    Pages,
+}
+
+/// Says where our pages are at this moment, where the way that a call came does not tell.
+pub trait Whereabouts: fmt::Debug + Send + Sync {
+    /// Where they are; `None`: nowhere.
+    fn base(&self) -> Option<Base>;
+}
+
+/// There are no pages, or the way that a call came tells where.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nowhere;
+
+impl Whereabouts for Nowhere {
+    fn base(&self) -> Option<Base> {
+        None
+    }
+}
 
 impl Base {
     /// The origin that the operator gave.
     pub fn new(origin: &str) -> Self {
-        Self(origin.trim_end_matches('/').into())
+        Self(origin.trim_end_matches('/').into(), Offers::PagesAndPolls)
+    }
+
+    /// The origin of pages for people, with nothing for agents beside them.
+    pub fn of_pages(origin: &str) -> Self {
+        Self(origin.trim_end_matches('/').into(), Offers::Pages)
     }
 
     /// The name that a request came for. Whoever calls has seen to it that the name is one of ours, so a client
@@ -27,7 +58,7 @@ impl Base {
     /// We speak plain HTTP; where a proxy ends TLS in front, the operator gives the origin.
     pub(crate) fn of_host(headers: &HeaderMap) -> Option<Self> {
         let host = headers.get(HOST)?.to_str().ok()?;
-        Some(Self(format!("http://{host}").into()))
+        Some(Self(format!("http://{host}").into(), Offers::PagesAndPolls))
     }
 
     /// Where a question can be looked up.
@@ -44,14 +75,17 @@ impl Base {
     pub(crate) fn link(&self, payload: &mut Map<String, Value>) {
         let id = payload.get("intent_id").and_then(Value::as_str).and_then(|id| id.parse::<IntentId>().ok());
         if let Some(id) = id {
-            let approval = Some(self.approval(&id));
-            Links { approval, polling: Some(self.polling(id.as_str())) }.add_to(payload);
+            let polling = match self.1 {
+                Offers::PagesAndPolls => Some(self.polling(id.as_str())),
+                Offers::Pages => None,
+            };
+            Links { approval: Some(self.approval(&id)), polling }.add_to(payload);
         }
     }
 }
 
-impl std::fmt::Display for Base {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Base {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }

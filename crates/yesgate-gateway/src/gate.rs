@@ -39,6 +39,7 @@ use self::judging::{Reviewed, no_state, unreadable_list};
 pub(crate) use self::refusing::forgotten;
 use self::refusing::{gateable, unneeded};
 pub use self::shared_reach::SharedReach;
+use crate::base::{Base, Whereabouts};
 use crate::book::{ToolsObserver, Unreadable};
 use crate::era::{Era, client_name};
 use crate::errand::{Errand, Incoming, Pass};
@@ -106,6 +107,8 @@ pub struct Setting {
     pub manners: Arc<Manners>,
     /// Who verifies the signatures behind a yes, where it lets something run.
     pub witness: Arc<dyn Witness>,
+    /// Where people find our pages, for hosts that came another way than by their address.
+    pub pages: Arc<dyn Whereabouts>,
 }
 
 /// How long things may take; `None`: as long as they do.
@@ -162,6 +165,12 @@ impl Gate {
         &self.server.name
     }
 
+    /// Where the human behind an errand finds our pages.
+    pub(crate) fn pages_for(&self, errand: &Errand) -> Option<Base> {
+        let told = errand.person.as_ref().and_then(|person| person.base.clone());
+        told.or_else(|| self.setting.pages.base())
+    }
+
     /// Whether a call here may come to be asked about.
     pub(crate) fn may_ask(&self) -> bool {
         self.policy().may_ask(&self.server.name)
@@ -195,7 +204,7 @@ impl Gate {
         let reply = self.answer(errand, request, incoming).await;
         let reply = self.fitted(reply, &tool, &errand.way);
         match era {
-            Some(era) => reply.in_era(era),
+            Some(era) => reply.linked_by(&*self.setting.pages).in_era(era),
             None => reply,
         }
     }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use yesgate_core::intent::{ResultKind, StoredResult};
 use yesgate_core::refusal::{Refusal, WireForm};
 
-use crate::base::Base;
+use crate::base::{Base, Whereabouts};
 use crate::bridge;
 use crate::era::Era;
 use crate::upstream::Answer;
@@ -90,6 +90,14 @@ impl Reply {
             base.link(payload);
         }
         self
+    }
+
+    /// The same with whatever address holds at this moment, which is looked up for held answers only.
+    pub fn linked_by(self, pages: &dyn Whereabouts) -> Self {
+        match &self {
+            Self::Own(_) => self.linked(pages.base().as_ref()),
+            Self::Relayed | Self::Result(_) | Self::Error(_) | Self::Silent => self,
+        }
     }
 
     /// What a server answered.

@@ -33,6 +33,15 @@ impl Visitor {
         Self { host: WebHost::new(url), origin: url.to_owned(), cookie: Mutex::default() }
     }
 
+    /// The same browser on new connections: after those it had were cut.
+    #[must_use]
+    #[track_caller]
+    pub fn reconnected(&self) -> Self {
+        let anew = Self::new(&self.origin);
+        *anew.cookie.lock().expect("no test holds it") = Some(self.cookie());
+        anew
+    }
+
     /// Signs in with the link that somebody was given.
     ///
     /// # Panics

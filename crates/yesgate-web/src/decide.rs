@@ -55,6 +55,8 @@ impl Site {
             (Said::Yes, Some(Ok(proven))) => Approver {
                 assurance: Assurance::Verified,
                 proof: Some(proven),
+                // A key is a person's own, whatever a click proves.
+                identity: Some(visitor.person.name.to_string()),
                 ..self.approver(visitor, typed)
             },
             (Said::Yes, Some(Err(_))) => {

@@ -11,9 +11,9 @@ use tokio::sync::watch;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::clock::Entropy;
 use yesgate_core::digest::{CallDigest, Digest};
-use yesgate_core::id::IntentId;
+use yesgate_core::id::{BootId, IntentId};
 use yesgate_core::intent::{Approver, Surface};
-use yesgate_core::person::Session;
+use yesgate_core::person::{SecretHash, Session, SessionSecret};
 use yesgate_core::refusal::Refusal;
 use yesgate_http::edge::pages::Pages;
 use yesgate_ledger::{Ledger, LedgerError};
@@ -58,6 +58,10 @@ pub struct SiteSettings {
     pub proves: Assurance,
     /// The keys of people, where passkeys can be used at this site.
     pub keys: Option<Keys>,
+    /// What sessions are bound to besides their secret; those that began under another one are none here.
+    pub reign: Option<BootId>,
+    /// Whom a click counts for where it proves an account and no person, such as `uid-1000`.
+    pub account: Option<String>,
 }
 
 /// A request, as far as its place wants to know it.
@@ -194,7 +198,7 @@ impl Site {
 
     async fn visitor(&self, address: &Address, parts: &Parts) -> Result<Option<Visitor>, Trouble> {
         let Some(secret) = address.secret(&parts.headers) else { return Ok(None) };
-        let Some((session, person)) = self.ledger.session(secret.hash()).await? else { return Ok(None) };
+        let Some((session, person)) = self.ledger.session(self.hash(&secret)).await? else { return Ok(None) };
         if self.ledger.now().duration_since(session.seen_at) >= Session::SEEN_STEP {
             self.ledger.see_session(&session.id).await?;
         }
@@ -316,12 +320,20 @@ impl Site {
     pub(crate) fn approver(&self, visitor: &Visitor, typed: Option<String>) -> Approver {
         Approver {
             name: format!("{} on a page", visitor.person.name),
-            identity: Some(visitor.person.name.to_string()),
+            identity: Some(self.settings.account.clone().unwrap_or_else(|| visitor.person.name.to_string())),
             groups: visitor.person.groups.clone(),
             surface: Surface::Human,
             assurance: self.settings.proves,
             typed,
             proof: None,
+        }
+    }
+
+    /// What the ledger knows a session by.
+    pub(crate) fn hash(&self, secret: &SessionSecret) -> SecretHash {
+        match &self.settings.reign {
+            Some(reign) => secret.hash_under(reign),
+            None => secret.hash(),
         }
     }
 

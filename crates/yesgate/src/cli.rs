@@ -36,6 +36,11 @@ pub(crate) enum Command {
     Wrap(WrapArgs),
     /// Put the gate in front of all configured servers, at one HTTP endpoint
     Serve(ServeArgs),
+    /// Open the inbox in the browser, signed in as its owner
+    ///
+    /// The pages are those that a running `wrap` or `serve` has; where none runs, this command serves them itself until
+    /// it is ended with Ctrl-C.
+    Open(OpenArgs),
     /// List the questions that wait for an answer
     Pending,
     /// Watch the open questions as a live list, and answer them with single keys
@@ -63,7 +68,7 @@ pub(crate) enum Command {
     Panic(PanicArgs),
     /// Show what each tool of a server may do, and which of them ask
     Tools(ToolsArgs),
-    /// Say who may sign in and decide on the pages of `serve`
+    /// Say who may sign in and decide on the pages
     #[command(subcommand)]
     People(PeopleCommand),
     /// Make, list and revoke the keys with which clients say who is calling over HTTP
@@ -128,6 +133,15 @@ pub(crate) struct ServeArgs {
     /// With --stdio: only this server, with its names unchanged
     #[arg(long, requires = "stdio", value_name = "SERVER")]
     pub(crate) only: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OpenArgs {
+    /// A question to go to: its id, or the first letters of it [default: the inbox]
+    pub(crate) id: Option<String>,
+    /// Print the link instead (what happens where there is no display)
+    #[arg(long)]
+    pub(crate) print: bool,
 }
 
 #[derive(Args, Debug)]

@@ -12,7 +12,9 @@ mod grants;
 mod help;
 mod keys;
 mod notices;
+mod open;
 mod outlook;
+mod pages;
 mod people;
 mod policy;
 mod purge;
@@ -60,8 +62,9 @@ fn run_async(cli: Cli) -> anyhow::Result<Done> {
 async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
     let load = || Settings::load(cli.home.clone(), cli.config.clone());
     match cli.command {
-        Command::Wrap(args) => wrap::run(&load()?, args).await,
+        Command::Wrap(args) => wrap::run(load()?, args).await,
         Command::Serve(args) => serve::run(load()?, args).await,
+        Command::Open(args) => open::run(load()?, &args, cli.json).await,
         Command::Pending => questions::pending(&load()?, cli.json).await,
         Command::Watch => watch::run(&load()?, cli.json).await,
         Command::Show(args) => questions::show(&load()?, &args.id, cli.json).await,

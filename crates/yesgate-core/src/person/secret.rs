@@ -3,7 +3,7 @@
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::digest::{Digest, Hasher};
-use crate::id::base32;
+use crate::id::{BootId, base32};
 
 /// The hash of a secret: secrets are looked up by it, so what is compared is never the secret.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -50,3 +50,14 @@ secret_type!(
     /// What a signed-in browser holds in its cookie.
     SessionSecret, "ygs_", "yesgate/session/1"
 );
+
+impl SessionSecret {
+    /// The same for a session that is good under this reign only: the gates that had its address without a break
+    /// since this one took it.
+    pub fn hash_under(&self, reign: &BootId) -> SecretHash {
+        let mut hasher = Hasher::new("yesgate/session-under-a-reign/1");
+        hasher.field(reign.as_str().as_bytes());
+        hasher.field(self.expose().as_bytes());
+        SecretHash(hasher.finish())
+    }
+}

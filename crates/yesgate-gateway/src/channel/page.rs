@@ -95,7 +95,7 @@ impl Gate {
     fn page<'a>(&self, errand: &'a Errand, id: &IntentId) -> Option<(&'a Person, String)> {
         let person = errand.person.as_ref().filter(|person| person.party.can_elicit(Elicitation::Url))?;
         match self.belief(HostWay::Page, &person.party) {
-            Belief::Sworn | Belief::Usual => Some((person, person.base.as_ref()?.approval(id))),
+            Belief::Sworn | Belief::Usual => Some((person, self.pages_for(errand)?.approval(id))),
             Belief::None => None,
         }
     }

@@ -84,7 +84,7 @@ impl Gate {
     /// Asks for a yes. As soon as the question is open the client is let go with a task.
     pub(crate) async fn ask_as_task(self: Arc<Self>, held: Held, task: Prospect, request: Cancel) -> Reply {
         let Prospect { errand, job, created } = task;
-        let base = errand.person.as_ref().and_then(|person| person.base.clone());
+        let base = self.pages_for(&errand);
         let asking = async move {
             let asking = self.ask_every_way(held, &errand);
             tokio::pin!(asking);
@@ -114,10 +114,7 @@ impl Gate {
                 job.created(intent);
                 None
             }
-            Begun::Before => {
-                let base = errand.person.as_ref().and_then(|person| person.base.as_ref());
-                Some(Own::Task(described(intent, base)).into())
-            }
+            Begun::Before => Some(Own::Task(described(intent, self.pages_for(errand).as_ref())).into()),
         }
     }
 

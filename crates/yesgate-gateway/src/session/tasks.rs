@@ -43,7 +43,8 @@ impl Session {
         let (pipe, id, line) = (Arc::clone(&self.pipe), id.to_owned(), line.to_vec());
         let answering = async move {
             let OwnTask { method, params, party } = &task;
-            let request = TaskRequest { method, params, party, base: None, way: Some(&way) };
+            let base = gate.setting.pages.base();
+            let request = TaskRequest { method, params, party, base: base.as_ref(), way: Some(&way) };
             let reply = match gate.task(request).await {
                 Some(reply) => reply,
                 None => match pipe.pass(&RequestKey::of(&id), Watch::No, &line) {

@@ -26,6 +26,7 @@ use yesgate_core::switch::OperatorSwitch;
 use yesgate_ledger::Ledger;
 
 use super::Session;
+use crate::base::Nowhere;
 use crate::envelope::Envelope;
 use crate::errand::Person;
 use crate::front::fixture::{Dice, caller};
@@ -77,6 +78,7 @@ impl Scene {
             metrics: Metrics::new(),
             manners: Arc::default(),
             witness: Arc::new(NoWitness),
+            pages: Arc::new(Nowhere),
         };
         let (policy, dice) = (Arc::new(Policy::default()), Arc::new(Dice::default()));
         let gate = Arc::new(Gate::new(server, policy, ledger, setting, dice, None).await.unwrap());

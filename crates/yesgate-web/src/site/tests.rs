@@ -92,7 +92,13 @@ struct Play {
 impl Play {
     async fn new() -> Self {
         let ledger = Ledger::in_memory(Arc::new(Noon), BootId::from_entropy([9; 32])).await.unwrap();
-        let settings = SiteSettings { public: None, proves: Assurance::SignedIn, keys: None };
+        let settings = SiteSettings {
+            public: None,
+            proves: Assurance::SignedIn,
+            keys: None,
+            reign: None,
+            account: None,
+        };
         let site = Site::new(ledger.clone(), Arc::new(Dice::default()), Arc::new(BareDesk), settings);
         Self { site, ledger }
     }

@@ -1,5 +1,7 @@
 //! `doctor`: what this set-up can promise, what it cannot, and what to do about it.
 
+mod standing;
+
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -43,11 +45,10 @@ pub(super) async fn run(settings: &Settings, as_json: bool) -> anyhow::Result<Do
     findings.extend(shadow::warning(&settings.config.policy).map(|warning| mend("SHADOW", warning)));
     findings.extend(ledger(settings).await);
     findings.extend(budgets(settings).await);
-    findings.push(levels());
-    findings.push(same_account());
-    let reach = reach(settings).await.unwrap_or_else(|_| Reach::anybody(Assurance::Local));
+    let reach = reach(settings).await.ok();
+    findings.extend(standing::findings(settings, reach.as_ref().map(Reach::strongest)));
+    let reach = reach.unwrap_or_else(|| Reach::anybody(Assurance::Local));
     let strongest = reach.strongest();
-    findings.push(pages(strongest));
     findings.extend(unreachable_rules(settings, strongest));
     findings.extend(quorums(settings));
     findings.extend(empty_groups(settings, &reach));
@@ -79,9 +80,8 @@ fn print(findings: &[Finding], strongest: Assurance) {
             Assurance::Client => {
                 "where the host shows dialogs; elsewhere a `local` yes, which counts as more"
             }
-            Assurance::SignedIn | Assurance::Verified if level <= strongest => {
-                "reachable with `yesgate serve`"
-            }
+            Assurance::SignedIn if level <= strongest => "reachable with `yesgate serve`",
+            Assurance::Verified if level <= strongest => "reachable here, with an enrolled key",
             Assurance::SignedIn => "not reachable here: it takes people, and keys for their agents",
             Assurance::Verified => "not reachable here: nobody who may decide has enrolled a key",
         };
@@ -219,41 +219,10 @@ async fn budgets(settings: &Settings) -> Vec<Finding> {
     findings
 }
 
-fn levels() -> Finding {
-    know(
-        "a local yes",
-        "a yes from this command line is `local`: somebody with this account agreed. An agent that can run \
-         commands under the same account could give it too",
-    )
-}
-
-fn same_account() -> Finding {
-    know(
-        "custody",
-        "the gate and the server run under the agent's own account: an agent with a shell can start the server \
-         without the gate. Run the gate under another account where that matters",
-    )
-}
-
 /// Who could say yes to what is asked here.
 async fn reach(settings: &Settings) -> anyhow::Result<Reach> {
     let (ledger, _) = settings.ledger().await?;
     reach_here(settings, &ledger).await
-}
-
-/// What a yes on a page is worth in this set-up.
-fn pages(strongest: Assurance) -> Finding {
-    let text = match strongest {
-        Assurance::Verified => {
-            "a yes on a page is `signed_in`, or `verified` where a key signs the call (`local` without keys for callers)"
-        }
-        Assurance::SignedIn => "a yes on a page is `signed_in`; with a key under Keys it can be `verified`",
-        Assurance::Asserted | Assurance::Relayed | Assurance::Client | Assurance::Local => {
-            "a yes on a page is `local` here: callers have no keys, so they count as the account that runs the gateway. \
-             `yesgate keys add` and `yesgate people add` change that"
-        }
-    };
-    know("pages", text)
 }
 
 /// Rules that ask for more than anybody can give here.

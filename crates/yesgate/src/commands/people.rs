@@ -14,6 +14,7 @@ use yesgate_core::person::{Link, LinkSecret, LinkWay, Person};
 use yesgate_core::policy::ServeConfig;
 use yesgate_ledger::Ledger;
 
+use super::pages::office::{Office, Sight};
 use super::{by_this_account, sign};
 use crate::cli::{PeopleAddArgs, PeopleCommand, PeopleSetArgs};
 use crate::output::{self, Done, Hinted};
@@ -159,7 +160,10 @@ async fn tell_link(
     as_json: bool,
 ) -> anyhow::Result<Done> {
     let (secret, ends_at) = make_link(ledger, person).await?;
-    let url = format!("{}/sign-in#{}", origin(&settings.config.serve), secret.expose());
+    // Where the pages are now; where nobody serves them, where they will be.
+    let found = Office::of(&settings.home).look().ok().and_then(Sight::origin);
+    let origin = found.unwrap_or_else(|| origin(&settings.config.serve));
+    let url = format!("{origin}/sign-in#{}", secret.expose());
     if as_json {
         let mut told = to_json(person);
         if let Some(told) = told.as_object_mut() {
@@ -200,7 +204,7 @@ pub(super) fn origin_at(serve: &ServeConfig, listen: std::net::SocketAddr) -> St
 }
 
 /// Where people on this machine reach a gateway that listens here.
-fn local_origin(listen: std::net::SocketAddr) -> String {
+pub(super) fn local_origin(listen: std::net::SocketAddr) -> String {
     match listen.ip().is_loopback() || listen.ip().is_unspecified() {
         true => format!("http://localhost:{}", listen.port()),
         false => format!("http://{listen}"),

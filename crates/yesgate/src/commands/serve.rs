@@ -1,7 +1,5 @@
 //! `serve`: the gate in front of all configured servers, over HTTP or over stdio.
 
-mod desk;
-mod pages;
 mod reload;
 mod servers;
 mod told;
@@ -37,11 +35,12 @@ use yesgate_http::edge::{self, EdgeLimits};
 use yesgate_ledger::Ledger;
 use yesgate_notice::Link;
 
-use self::desk::Desk;
 use self::reload::InForce;
 use self::servers::Workshop;
 use self::told::Told;
 use super::notices::{Audience, Telling};
+use super::pages::local::Announced;
+use super::pages::{self, Desk, Listed};
 use super::people::origin_at;
 use super::shadow;
 use super::wrap::local_caller;
@@ -132,8 +131,9 @@ async fn serve_http(
     let front = Arc::new(front.at(public.clone()));
     let rest = Arc::new(rest_front(&settings, &workshop, &hub, public));
     let shows_metrics = settings.config.telemetry.metrics;
+    let _announced = Announced::at(&settings.home, origin_at(&config, bound), bound);
     let in_force = InForce::new(Arc::new(settings));
-    let desk = Desk::new(in_force.subscribe(), ledger.clone(), strongest.clone());
+    let desk = Desk::new(in_force.subscribe(), ledger.clone(), strongest.clone(), Listed::Configured);
     let site = pages::site(ledger.clone(), &config, naming, witnesses, desk);
     let limits = edge_limits(&config, bound);
     let names: Vec<String> = config.authorities().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! `wrap`: the gate in front of one server. Nothing but JSON-RPC is written to stdout.
+//! `wrap`: the gate in front of one server, and the inbox of its home. Nothing but JSON-RPC is written to stdout.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,10 +11,11 @@ use yesgate_core::assurance::Assurance;
 use yesgate_core::caller::Caller;
 use yesgate_core::class::Trust;
 use yesgate_core::digest::ServerIdentity;
-use yesgate_core::id::ServerName;
+use yesgate_core::id::{BootId, ServerName};
 use yesgate_core::intent::Asker;
-use yesgate_core::policy::Config;
+use yesgate_core::policy::{self, Config};
 use yesgate_core::switch::OperatorSwitch;
+use yesgate_gateway::base::Nowhere;
 use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting, SharedReach};
 use yesgate_gateway::metrics::Metrics;
@@ -23,6 +24,7 @@ use yesgate_gateway::wrap::{Host, wrap};
 use yesgate_notice::Link;
 
 use super::notices::{Audience, Telling};
+use super::pages::local::{Behind, Inbox};
 use super::{people, shadow};
 use crate::catalogue::Writer;
 use crate::cli::WrapArgs;
@@ -33,7 +35,8 @@ use crate::settings::Settings;
 use crate::telemetry;
 use crate::witness::{Witnesses, keep_fresh, reach};
 
-pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<Done> {
+pub(super) async fn run(settings: Settings, args: WrapArgs) -> anyhow::Result<Done> {
+    let settings = Arc::new(settings);
     let (_telemetry, _) = telemetry::start(None, Level::WARN)?;
     let Some((program, rest)) = args.command.split_first() else {
         anyhow::bail!("no command was given");
@@ -45,8 +48,11 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         trust: trust(&settings.config, &name, args.untrusted),
         name,
     };
-    let origin = people::origin(&settings.config.serve);
-    let Witnesses { registry, .. } = Witnesses::of(&settings.home, &ledger, &origin).await?;
+    let inbox = inbox(&settings, &boot).await;
+    let found = inbox.as_ref().and_then(Inbox::origin);
+    let origin = found.clone().unwrap_or_else(|| people::origin(&settings.config.serve));
+    let witnesses = Witnesses::of(&settings.home, &ledger, &origin).await?;
+    let registry = Arc::clone(&witnesses.registry);
     let strongest = SharedReach::new(reach(&ledger, &registry, REACH).await?);
     let setting = Setting {
         asker: Asker { uid: Some(rustix::process::getuid().as_raw()), boot: Some(boot.clone()) },
@@ -58,6 +64,10 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         metrics: Metrics::new(),
         manners: Arc::default(),
         witness: Arc::clone(&registry) as Arc<_>,
+        pages: match &inbox {
+            Some(inbox) => Arc::new(inbox.office().clone()),
+            None => Arc::new(Nowhere),
+        },
     };
     let observer = Arc::new(Writer::new(&settings.home, &server.name, &args.command, args.untrusted));
     let policy = Arc::new(settings.config.policy.clone());
@@ -65,9 +75,13 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
         shadow::shout(&policy);
     }
     let keeping = tokio::spawn(keep_for(settings.config.ledger.keep, ledger.clone()));
-    let witnessing = tokio::spawn(keep_fresh(ledger.clone(), registry, strongest, REACH));
+    let witnessing = tokio::spawn(keep_fresh(ledger.clone(), registry, strongest.clone(), REACH));
     let notices = &settings.config.notices;
-    let telling = Telling::start(notices, Audience::Desktop, &ledger, Link::CommandLine).await?;
+    let link = found.map_or(Link::CommandLine, Link::Pages);
+    let telling = Telling::start(notices, Audience::Desktop, &ledger, link).await?;
+    let behind =
+        Behind { settings: Arc::clone(&settings), ledger: ledger.clone(), strongest, witnesses, origin };
+    let serving = inbox.map(|inbox| tokio::spawn(serve_inbox(inbox, behind)));
     let gate =
         Arc::new(Gate::new(server, policy, ledger, setting, Arc::new(SystemEntropy), Some(observer)).await?);
     let spec = ChildSpec {
@@ -79,8 +93,9 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
     };
     let (input, output) = host::host().context("stdin and stdout cannot be used")?;
     let end = wrap(gate, spec, Host { input, output }, local_caller()?).await;
-    keeping.abort();
-    witnessing.abort();
+    for beside in [Some(keeping), Some(witnessing), serving].into_iter().flatten() {
+        beside.abort();
+    }
     telling.stop().await;
     let end = end?;
     if let Some(complaint) = end.complaint {
@@ -89,8 +104,36 @@ pub(super) async fn run(settings: &Settings, args: WrapArgs) -> anyhow::Result<D
     Ok(Done::Code(end.code))
 }
 
-/// The strongest yes that can be had over stdio: somebody at the command line. The ledger belongs to
-/// the agent's own account here, so no other account can be told from a pretended one.
+/// Our part in serving the inbox, where it is not switched off. Without it the gate is as good as with it.
+async fn inbox(settings: &Settings, boot: &BootId) -> Option<Inbox> {
+    let config = &settings.config.pages;
+    match config.wrap {
+        policy::Inbox::Off => return None,
+        policy::Inbox::Served => {}
+    }
+    match Inbox::join(&settings.home, config, boot).await {
+        Ok(inbox) => Some(inbox),
+        Err(error) => {
+            no_pages(&error);
+            None
+        }
+    }
+}
+
+async fn serve_inbox(inbox: Inbox, behind: Behind) {
+    let began =
+        |origin: &str| eprintln!("yesgate: questions are decided at {origin}/ (`yesgate open` signs you in)");
+    if let Err(error) = inbox.serve(behind, began).await {
+        no_pages(&error);
+    }
+}
+
+fn no_pages(error: &dyn std::fmt::Display) {
+    eprintln!("yesgate: there are no pages to decide on: {error}. `yesgate pending` lists what waits");
+}
+
+/// The strongest yes that can be had over stdio without a key: somebody at the command line, or on a page here. The
+/// ledger belongs to the agent's own account, so no other account can be told from a pretended one.
 pub(super) const REACH: Assurance = Assurance::Local;
 
 /// What the server is: its command line, the folder and the environment that the host gave us.

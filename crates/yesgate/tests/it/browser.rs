@@ -10,6 +10,7 @@ mod plain;
 mod question;
 mod sign_in;
 mod strangers;
+mod wrapped;
 
 use serde_json::{Value, json};
 use yesgate_testkit::browser::Context;

@@ -229,9 +229,7 @@ fn a_changed_ledger_is_found_out() {
 #[test]
 fn doctor_says_what_a_local_yes_proves() {
     let doctor = stage().yesgate(&["doctor"]);
-    for words in
-        ["a yes from this command line is `local`", "An agent that can run commands under the same account"]
-    {
+    for words in ["a yes is `local` at most", "an agent with a shell there could give it too"] {
         assert!(doctor.stdout.contains(words), "{}", doctor.stdout);
     }
     let verified = doctor.stdout.lines().find(|line| line.trim_start().starts_with("verified")).unwrap();

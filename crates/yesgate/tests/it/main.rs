@@ -59,3 +59,4 @@ mod support;
 mod terminal;
 mod watch;
 mod wire;
+mod wrap_pages;

@@ -33,6 +33,10 @@ then = "ask"
 channel = "chat"
 summary = "Pay {{args.amount}} {{args.currency}} to {{args.to}}"
 spend = { amount = "args.amount", currency = "args.currency", recipient = "args.to" }
+
+# This story is told at the terminal.
+[pages]
+wrap = false
 "#;
 
 /// A home that lasts as long as the demo.

@@ -20,6 +20,7 @@ use yesgate_core::policy::{
 };
 use yesgate_core::proof::{NoWitness, Witness};
 use yesgate_core::switch::OperatorSwitch;
+use yesgate_gateway::base::Nowhere;
 use yesgate_gateway::child::{ChildSpec, guard};
 use yesgate_gateway::era::Era;
 use yesgate_gateway::gate::{Gate, GatedServer, Naming, Patience, Setting, SharedReach};
@@ -161,6 +162,7 @@ impl Workshop {
             metrics: self.metrics.clone(),
             manners: Arc::clone(&self.manners),
             witness: Arc::clone(&self.witness),
+            pages: Arc::new(Nowhere),
         };
         let gated = GatedServer { name: name.clone(), identity, trust };
         let policy = Arc::new(config.policy.clone());

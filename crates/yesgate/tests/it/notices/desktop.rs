@@ -13,8 +13,8 @@ use crate::support::{legacy, stage};
 const RULE: &str = "[notices]\ndesktop = true\n[[rules]]\ntool = \"mock/delete_note\"\nthen = \"ask\"\nchannel = \"out_of_band\"\nsummary = \"Delete {{args.id}}\"\n";
 
 /// A stage whose desktop writes down each word that it was given, on a line of its own.
-fn watched() -> (Stage, PathBuf) {
-    let stage = stage().config(RULE);
+fn watched(pages: &str) -> (Stage, PathBuf) {
+    let stage = stage().config(&format!("{RULE}{pages}"));
     let (folder, log) = (stage.home().join("../desktop"), stage.home().join("../shown"));
     fs::create_dir_all(&folder).unwrap();
     let program = folder.join("notify-send");
@@ -24,27 +24,37 @@ fn watched() -> (Stage, PathBuf) {
 }
 
 /// X9, A24: `wrap` shows that a question waits, as arguments that nobody can turn into options, and nothing of the call.
+/// It names the question's page, or the command where there are no pages.
 #[test]
 fn the_desktop_shows_that_a_question_waits_and_nothing_of_it() {
-    let (stage, log) = watched();
-    let mut host = legacy(&stage);
-    let request = host.call_async("delete_note", json!({"id": MARK}));
-    let question = stage.wait_for_question();
-    let intent = question["intent_id"].as_str().unwrap();
-    let shown =
-        until("it is shown", || fs::read_to_string(&log).ok().filter(|text| text.contains("show intent_")));
-    let code = question["match_code"].as_str().unwrap();
-    assert_eq!(
-        shown,
-        format!(
-            "[--app-name=Yesgate]\n[--]\n[A call waits for your yes or no]\n[mock/delete_note (dangerous), code {code}\nyesgate show {intent}]\n"
-        )
-    );
-    stage.yesgate(&["deny", intent]).ok();
-    host.answer_to(request);
-    assert!(host.close().success());
-    assert_eq!(fs::read_to_string(&log).unwrap(), shown, "what is decided needs nobody");
-    assert_eq!(stage.check_history().gated, 0);
+    for pages in ["", "[pages]\nwrap = false\n"] {
+        let (stage, log) = watched(pages);
+        let mut host = legacy(&stage);
+        let request = host.call_async("delete_note", json!({"id": MARK}));
+        let question = stage.wait_for_question();
+        let intent = question["intent_id"].as_str().unwrap();
+        let shown =
+            until("it is shown", || fs::read_to_string(&log).ok().filter(|text| text.contains("intent_")));
+        let code = question["match_code"].as_str().unwrap();
+        let place = match pages {
+            "" => {
+                let told = stage.yesgate(&["open", "--json"]).ok().json();
+                format!("{}/approve/{intent}", told["origin"].as_str().unwrap())
+            }
+            _ => format!("yesgate show {intent}"),
+        };
+        assert_eq!(
+            shown,
+            format!(
+                "[--app-name=Yesgate]\n[--]\n[A call waits for your yes or no]\n[mock/delete_note (dangerous), code {code}\n{place}]\n"
+            )
+        );
+        stage.yesgate(&["deny", intent]).ok();
+        host.answer_to(request);
+        assert!(host.close().success());
+        assert_eq!(fs::read_to_string(&log).unwrap(), shown, "what is decided needs nobody");
+        assert_eq!(stage.check_history().gated, 0);
+    }
 }
 
 /// A desktop without the program is said once, and nothing else changes.

@@ -63,9 +63,13 @@ fn a_web_answer_sends_the_agent_away_and_a_yes_releases_the_call() {
                     get(url);
                 }
             }
-            // Nobody serves a page here; the words say what to run.
+            // There is a page and nothing to poll; the words say what else to run.
             Lane::StdioLegacy | Lane::StdioModern => {
-                assert_eq!((fields.get("approval_url"), fields.get("polling_url")), (None, None));
+                let url = fields["approval_url"].as_str().unwrap();
+                assert!(url.ends_with(&format!("/approve/{intent}")), "{url}");
+                get(url);
+                get(url);
+                assert_eq!(fields.get("polling_url"), None);
                 assert!(fields["message"].as_str().unwrap().contains("yesgate approve"), "{held:#}");
             }
         }

@@ -28,20 +28,31 @@ use crate::settings::Settings;
 
 /// The operator's side of a gateway that runs.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(in crate::commands) struct Desk {
     settings: watch::Receiver<Arc<Settings>>,
     ledger: Ledger,
     /// The strongest yes that somebody could give, at every moment.
     reach: SharedReach,
+    listed: Listed,
+}
+
+/// Which servers are listed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::commands) enum Listed {
+    /// Those of the configuration.
+    Configured,
+    /// Every one that was ever seen: whoever wraps a server need not configure it.
+    Seen,
 }
 
 impl Desk {
-    pub(super) const fn new(
+    pub(in crate::commands) const fn new(
         settings: watch::Receiver<Arc<Settings>>,
         ledger: Ledger,
         reach: SharedReach,
+        listed: Listed,
     ) -> Self {
-        Self { settings, ledger, reach }
+        Self { settings, ledger, reach, listed }
     }
 
     /// The settings that are in force now.
@@ -49,10 +60,13 @@ impl Desk {
         Arc::clone(&self.settings.borrow())
     }
 
-    /// The configured servers as they were last seen.
+    /// The servers as they were last seen.
     fn seen(&self, settings: &Settings) -> Result<Vec<Seen>, DeskError> {
         let mut seen = catalogue::all(&settings.home).map_err(failed)?;
-        seen.retain(|seen| settings.config.servers.contains_key(&seen.server));
+        match self.listed {
+            Listed::Configured => seen.retain(|seen| settings.config.servers.contains_key(&seen.server)),
+            Listed::Seen => {}
+        }
         Ok(seen)
     }
 

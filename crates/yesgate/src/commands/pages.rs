@@ -1,4 +1,9 @@
-//! The pages of `serve`: who can be reached on them, and how the first person comes in.
+//! The pages on which people decide: those of `serve`, and those of a home on its own machine (`local.rs`).
+
+mod desk;
+pub(super) mod local;
+pub(super) mod office;
+pub(super) mod port;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,8 +19,8 @@ use yesgate_gateway::gate::Naming;
 use yesgate_ledger::Ledger;
 use yesgate_web::{Keys, Site, SiteSettings};
 
-use super::super::people::{make_link, origin_at};
-use super::desk::Desk;
+pub(super) use self::desk::{Desk, Listed};
+use super::people::{make_link, origin_at};
 use crate::witness::Witnesses;
 
 /// The site of a gateway.
@@ -29,7 +34,7 @@ pub(super) fn site(
     let public = config.public_url.as_ref().map(|url| url.to_string().trim_end_matches('/').to_owned());
     let Witnesses { registry, seal, ceremonies } = witnesses;
     let keys = ceremonies.map(|ceremonies| Keys::new(registry, seal, ceremonies));
-    let settings = SiteSettings { public, proves: proves(naming), keys };
+    let settings = SiteSettings { public, proves: proves(naming), keys, reign: None, account: None };
     Arc::new(Site::new(ledger, Arc::new(SystemEntropy), Arc::new(desk), settings))
 }
 
@@ -66,34 +71,36 @@ pub(super) async fn invite_first(
     bound: SocketAddr,
 ) -> anyhow::Result<()> {
     let origin = origin_at(config, bound);
-    let people = ledger.people().await?;
-    let owner = people.iter().find(|person| person.may(Role::Owner));
+    let owner = first_owner(ledger).await?;
     let sessions = ledger.sessions().await?;
-    let owner = match owner {
-        Some(owner) if sessions.iter().any(|session| session.person == owner.id) => {
-            eprintln!("people decide at {origin}/");
-            return Ok(());
-        }
-        Some(owner) => owner.clone(),
-        None => {
-            let first = Person {
-                id: PersonId::from_entropy(SystemEntropy.draw()?),
-                name: "owner".parse()?,
-                org: "local".parse()?,
-                mail: None,
-                role: Role::Owner,
-                groups: std::collections::BTreeSet::new(),
-                added_at: ledger.now(),
-                removed_at: None,
-            };
-            ledger.set_person(first.clone(), "the first start").await??;
-            first
-        }
-    };
+    if sessions.iter().any(|session| session.person == owner.id) {
+        eprintln!("people decide at {origin}/");
+        return Ok(());
+    }
     let (secret, _) = make_link(ledger, &owner).await?;
     eprintln!("people decide at {origin}/; sign in as `{}` within 15 minutes, once, with", owner.name);
     eprintln!("  {origin}/sign-in#{}", secret.expose());
     Ok(())
+}
+
+/// The first of those who rule here; where there is nobody, somebody called `owner` is added.
+pub(super) async fn first_owner(ledger: &Ledger) -> anyhow::Result<Person> {
+    let people = ledger.people().await?;
+    if let Some(owner) = people.into_iter().find(|person| person.may(Role::Owner)) {
+        return Ok(owner);
+    }
+    let first = Person {
+        id: PersonId::from_entropy(SystemEntropy.draw()?),
+        name: "owner".parse()?,
+        org: "local".parse()?,
+        mail: None,
+        role: Role::Owner,
+        groups: std::collections::BTreeSet::new(),
+        added_at: ledger.now(),
+        removed_at: None,
+    };
+    ledger.set_person(first.clone(), "the first start").await??;
+    Ok(first)
 }
 
 /// The time between two looks for what is over.
