@@ -64,6 +64,7 @@ pub use lane::{Answers, Human, Lane, LaneEra, Play, Player, Told};
 pub use mock_http::{Misbehaviour, MockEras, MockHttp, MockSettings, On};
 pub use rest_host::{RestAnswer, RestHost};
 pub use serve_stage::{Gateway, ServeStage};
+pub use stage::account::{self, Account, Attacker, Attempt};
 pub use stage::{Output, Stage, yesgate_beside};
 pub use upstream_log::Received;
 pub use visitor::{Page, Visitor};

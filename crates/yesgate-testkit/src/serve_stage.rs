@@ -16,6 +16,7 @@ use crate::host::Host;
 use crate::host::pipes::Pipes;
 use crate::mock_http::MockHttp;
 use crate::rest_host::RestHost;
+use crate::stage::account::Account;
 use crate::stage::{Output, Stage};
 use crate::upstream_log::{self, Received};
 use crate::visitor::Visitor;
@@ -55,6 +56,14 @@ impl ServeStage {
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.stage = self.stage.env(name, value);
+        self
+    }
+
+    /// Has every process of this stage run under an account of the machine; see [`Stage::owned_by`].
+    #[must_use]
+    #[track_caller]
+    pub fn owned_by(mut self, account: Account) -> Self {
+        self.stage = self.stage.owned_by(account);
         self
     }
 

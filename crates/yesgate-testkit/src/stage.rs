@@ -3,6 +3,7 @@
 //! Nothing of the machine's own set-up is seen: no `YESGATE_…` variable, no `MCP_DRY_RUN`, no configuration
 //! of the user. The configuration lies outside the working directory, as an operator's would.
 
+pub mod account;
 mod mock_binary;
 
 use std::ffi::{OsStr, OsString};
@@ -12,6 +13,7 @@ use std::process::{Command, ExitStatus};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use self::account::Account;
 pub use self::mock_binary::yesgate_beside;
 use crate::history::{self, Carrier, History};
 use crate::host::Host;
@@ -31,6 +33,7 @@ pub struct Stage {
     server_args: Vec<OsString>,
     wrap_args: Vec<OsString>,
     ungated: Vec<String>,
+    account: Option<Account>,
 }
 
 impl Stage {
@@ -55,6 +58,7 @@ impl Stage {
             server_args: Vec::new(),
             wrap_args: Vec::new(),
             ungated: vec!["read_note".into()],
+            account: None,
         }
     }
 
@@ -108,6 +112,20 @@ impl Stage {
     #[must_use]
     pub fn ungated(mut self, tools: &[&str]) -> Self {
         self.ungated.extend(tools.iter().map(ToString::to_string));
+        self
+    }
+
+    /// Has every process of this stage run under an account of the machine, which owns all of it from here on. To be
+    /// said last.
+    ///
+    /// # Panics
+    /// When the test does not run as root.
+    #[must_use]
+    #[track_caller]
+    pub fn owned_by(mut self, account: Account) -> Self {
+        account.take(self.folder.path());
+        account.close(&self.home());
+        self.account = Some(account);
         self
     }
 
@@ -305,6 +323,9 @@ impl Stage {
             command.env("YESGATE_CONFIG", self.config_file());
         }
         command.envs(self.env.iter().cloned()).current_dir(self.work());
+        if let Some(account) = self.account {
+            account.runs(command);
+        }
     }
 
     pub(crate) fn config_file(&self) -> PathBuf {

@@ -8,6 +8,7 @@
 )]
 
 mod at_rest;
+mod attacker;
 mod browser;
 mod budgets;
 mod callers;
