@@ -46,7 +46,8 @@ pub use self::config::Config;
 pub use self::config::address::{AddressError, Authority, HttpUrl, Origin, Scheme};
 pub use self::config::ledger::LedgerConfig;
 pub use self::config::limits::ServeLimits;
-pub use self::config::notices::{Desktop, NoticesConfig, Remind, WebhookConfig};
+pub use self::config::mail::{Carried, MailConfig, MailWay, SmtpConfig, SmtpLogin};
+pub use self::config::notices::{ByMail, Desktop, NoticesConfig, Remind, WebhookConfig};
 pub use self::config::pages::{Inbox, PagesConfig};
 pub use self::config::prefix::{ParsePrefixError, Prefix};
 pub use self::config::remote::{
@@ -342,7 +343,7 @@ struct Match<'p> {
 }
 
 /// The keys of the whole configuration.
-const TOP_KEYS: [&str; 22] = [
+const TOP_KEYS: [&str; 23] = [
     "profile",
     "shadow",
     "mode",
@@ -360,6 +361,7 @@ const TOP_KEYS: [&str; 22] = [
     "ledger",
     "notices",
     "pages",
+    "mail",
     "telemetry",
     "servers",
     "routes",
@@ -384,8 +386,9 @@ const SERVE_LIMIT_KEYS: [&str; 11] = [
     "children",
 ];
 const LEDGER_KEYS: [&str; 1] = ["keep"];
-const NOTICE_KEYS: [&str; 3] = ["desktop", "webhook", "remind"];
 const PAGES_KEYS: [&str; 2] = ["wrap", "port"];
+const NOTICE_KEYS: [&str; 4] = ["desktop", "webhook", "mail", "remind"];
+const MAIL_KEYS: [&str; 4] = ["from", "via", "user", "password"];
 const WEBHOOK_KEYS: [&str; 2] = ["url", "secret"];
 const TELEMETRY_KEYS: [&str; 2] = ["otlp", "metrics"];
 const SERVER_KEYS: [&str; 15] = [

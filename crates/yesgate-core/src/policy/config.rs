@@ -3,6 +3,7 @@
 pub(super) mod address;
 pub(super) mod ledger;
 pub(super) mod limits;
+pub(super) mod mail;
 pub(super) mod notices;
 pub(super) mod pages;
 pub(super) mod prefix;
@@ -15,7 +16,8 @@ pub(super) mod variables;
 use std::collections::{BTreeMap, BTreeSet};
 
 use self::ledger::LedgerConfig;
-use self::notices::NoticesConfig;
+use self::mail::MailConfig;
+use self::notices::{ByMail, NoticesConfig};
 use self::pages::PagesConfig;
 use self::routes::Routes;
 use self::serve::{ServeConfig, TelemetryConfig};
@@ -51,6 +53,8 @@ pub struct Config {
     pub notices: NoticesConfig,
     /// The pages of `yesgate wrap`.
     pub pages: PagesConfig,
+    /// How mail leaves the gateway, where it does.
+    pub mail: Option<MailConfig>,
     /// What is measured, and who is told.
     pub telemetry: TelemetryConfig,
     /// How many examples were tried, and held.
@@ -74,6 +78,8 @@ impl Config {
         let ledger = top.entry("ledger").map(|entry| LedgerConfig::parse(&entry)).transpose()?;
         let notices = top.entry("notices").map(|entry| NoticesConfig::parse(&entry)).transpose()?;
         let pages = top.entry("pages").map(|entry| PagesConfig::parse(&entry)).transpose()?;
+        let mail = top.entry("mail").map(|entry| MailConfig::parse(&entry)).transpose()?;
+        refuse_mail_without_a_way(&top, notices.as_ref(), mail.as_ref())?;
         let telemetry = top.entry("telemetry").map(|entry| TelemetryConfig::parse(&entry)).transpose()?;
         let mut policy = parse_settings(&top)?;
         if let Some(budgets) = top.entry("budgets") {
@@ -103,6 +109,7 @@ impl Config {
             ledger: ledger.unwrap_or_default(),
             notices: notices.unwrap_or_default(),
             pages: pages.unwrap_or_default(),
+            mail,
             telemetry: telemetry.unwrap_or_default(),
             examples: examples.len(),
         })
@@ -276,6 +283,20 @@ fn refuse_in_two_key(policy: &Policy, rule: &Rule, section: &Section<'_>) -> Res
     Err(culprit
         .map_or_else(|| section.error(words), |entry| entry.error(words))
         .with_hint("write then = \"reject\", or choose another profile"))
+}
+
+/// Notices by mail need mail.
+fn refuse_mail_without_a_way(
+    top: &Section<'_>,
+    notices: Option<&NoticesConfig>,
+    mail: Option<&MailConfig>,
+) -> Result<(), ConfigError> {
+    match (notices.map(|notices| notices.mail), mail, top.entry("notices")) {
+        (Some(ByMail::Told), None, Some(entry)) => Err(entry
+            .error("`mail` in [notices] needs [mail]")
+            .with_hint("say there how mail leaves the gateway: `from` and `via`")),
+        (Some(ByMail::Told | ByMail::Silent) | None, _, _) => Ok(()),
+    }
 }
 
 /// Two rules of one name could not be told apart in the audit.

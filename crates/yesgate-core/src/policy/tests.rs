@@ -10,6 +10,7 @@ mod defaults;
 mod explain;
 mod glob;
 mod lookup;
+mod mail;
 mod matrix;
 mod notices;
 mod offer;

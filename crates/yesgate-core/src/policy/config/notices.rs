@@ -19,8 +19,20 @@ pub struct NoticesConfig {
     pub desktop: Desktop,
     /// The address that gets them, where there is one.
     pub webhook: Option<WebhookConfig>,
+    /// Whether people who may decide get them by mail.
+    pub mail: ByMail,
     /// When people are reminded.
     pub remind: Remind,
+}
+
+/// Whether notices come by mail, to those who may decide and have an address.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ByMail {
+    /// They do.
+    Told,
+    /// They do not.
+    #[default]
+    Silent,
 }
 
 /// Whether notices are shown on the desktop.
@@ -75,6 +87,9 @@ impl NoticesConfig {
         }
         if let Some(webhook) = section.entry("webhook") {
             notices.webhook = Some(parse_webhook(&webhook.section(&WEBHOOK_KEYS)?)?);
+        }
+        if let Some(mail) = section.entry("mail") {
+            notices.mail = if mail.boolean()? { ByMail::Told } else { ByMail::Silent };
         }
         if let Some(remind) = section.entry("remind") {
             notices.remind = match remind.duration_or_none()? {

@@ -196,7 +196,7 @@ fn parse_variable(entry: &Entry<'_>, key: &str, name: &str) -> Result<String, Co
     }
 }
 
-fn parse_folder(entry: &Entry<'_>) -> Result<PathBuf, ConfigError> {
+pub(super) fn parse_folder(entry: &Entry<'_>) -> Result<PathBuf, ConfigError> {
     let text = without_nul(entry, entry.text()?)?;
     if text.starts_with('/') {
         Ok(PathBuf::from(text))

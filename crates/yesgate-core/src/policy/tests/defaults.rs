@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::super::{
     ASKING_KEYS, BUDGET_KEYS, CLIENT_KEYS, Config, EXAMPLE_KEYS, FALLBACK_KEYS, LEDGER_KEYS, LOOKUP_KEYS,
-    NOTICE_KEYS, PAGES_KEYS, RULE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS, SERVER_KEYS,
-    SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS, WEBHOOK_KEYS,
+    MAIL_KEYS, NOTICE_KEYS, PAGES_KEYS, RULE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS,
+    SERVER_KEYS, SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS, WEBHOOK_KEYS,
 };
 
 const DEFAULTS: &str = include_str!("../../../../../yesgate.default.toml");
@@ -88,6 +88,7 @@ fn every_key_that_is_known_stands_in_the_default_file() {
     check(&[], &TOP_KEYS);
     check(&["clients", "*"], &CLIENT_KEYS);
     check(&["notices"], &NOTICE_KEYS);
+    check(&["mail"], &MAIL_KEYS);
     check(&["notices", "webhook"], &WEBHOOK_KEYS);
     check(&["asking"], &ASKING_KEYS);
     check(&["times"], &TIME_KEYS);

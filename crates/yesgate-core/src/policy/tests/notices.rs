@@ -46,7 +46,9 @@ fn a_reminder_comes_before_the_end_and_after_the_beginning() {
 fn what_is_wrong_with_notices_is_said_without_repeating_a_secret() {
     let errors = table(&[
         "notices = true",
+        "[notices]\npager = true",
         "[notices]\nmail = true",
+        "[notices]\nmail = \"me\"",
         "[notices]\ndesktop = \"yes\"",
         "[notices]\nremind = 5",
         "[notices]\nwebhook = \"https://a.example\"",
@@ -62,8 +64,11 @@ fn what_is_wrong_with_notices_is_said_without_repeating_a_secret() {
     assert!(!errors.contains("hunter2"));
     insta::assert_snapshot!(errors, @r#"
     yesgate.toml:1:11: `notices` must be a table, not a boolean
-    yesgate.toml:2:1: unknown key `mail`
-        hint: one of `desktop`, `webhook` or `remind`
+    yesgate.toml:2:1: unknown key `pager`
+        hint: one of `desktop`, `webhook`, `mail` or `remind`
+    yesgate.toml:1:1: `mail` in [notices] needs [mail]
+        hint: say there how mail leaves the gateway: `from` and `via`
+    yesgate.toml:2:8: `mail` must be `true` or `false`, not a string
     yesgate.toml:2:11: `desktop` must be `true` or `false`, not a string
     yesgate.toml:2:10: `remind` must be a time such as "60s", not an integer
     yesgate.toml:2:11: `webhook` must be a table, not a string
