@@ -68,7 +68,7 @@ const BENCH_PROGRAMS: [SystemProgram; 4] = [
 ];
 
 /// What the tests need. The browser has a folder of its own, so that a change there leaves the peers alone.
-const INSTALLATIONS: [Installation; 2] = [
+const INSTALLATIONS: [Installation; 3] = [
     Installation {
         name: "peers",
         folder: "",
@@ -84,6 +84,14 @@ const INSTALLATIONS: [Installation; 2] = [
         python: &[],
         npm: &BROWSER_PACKAGES,
         products: || vec![npm("playwright-core/index.mjs"), npm("axe-core/axe.min.js")],
+    },
+    Installation {
+        name: "sign-in",
+        folder: "sign-in",
+        programs: &[NPM],
+        python: &[],
+        npm: &SIGN_IN_PACKAGES,
+        products: || vec![npm("smtp-server/package.json"), npm("oidc-provider/package.json")],
     },
 ];
 
@@ -113,6 +121,9 @@ const NPM_PACKAGES: [(&str, &str); 9] = [
 /// What drives the browser, and what looks for barriers in a page. Neither downloads anything by itself: the browser is
 /// the system's.
 const BROWSER_PACKAGES: [(&str, &str); 2] = [("playwright-core", "1.65.0"), ("axe-core", "4.14.0")];
+
+/// What people sign in by way of: a mail server, and a provider of OpenID Connect.
+const SIGN_IN_PACKAGES: [(&str, &str); 2] = [("smtp-server", "3.21.1"), ("oidc-provider", "9.13.3")];
 
 /// The package that is nothing but the program `node` for this kind of machine.
 const NODE: (&str, &str) = match (cfg!(target_os = "macos"), cfg!(target_arch = "aarch64")) {
@@ -249,9 +260,9 @@ mod tests {
     /// The tests look for the browser's part below the peers' folder, which is given as one path.
     #[test]
     fn no_two_installations_share_a_folder_and_each_names_exact_versions() {
-        let [peers, browser] = INSTALLATIONS;
-        assert_eq!((peers.folder, browser.folder), ("", "browser"));
-        for installation in [peers, browser] {
+        let [peers, browser, sign_in] = INSTALLATIONS;
+        assert_eq!((peers.folder, browser.folder, sign_in.folder), ("", "browser", "sign-in"));
+        for installation in [peers, browser, sign_in] {
             assert!(!(installation.products)().is_empty());
             for (package, _) in installation.python {
                 assert!(package.contains("=="), "{package} is not pinned");

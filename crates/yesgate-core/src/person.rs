@@ -2,6 +2,7 @@
 //!
 //! INVARIANT: a secret is shown once and stored as its hash; nothing that is stored or audited lets anybody in.
 
+mod opening;
 mod secret;
 
 use std::collections::BTreeSet;
@@ -11,7 +12,8 @@ use std::str::FromStr;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-pub use self::secret::{LinkSecret, SecretHash, SessionSecret};
+pub use self::opening::{Opener, Opening};
+pub use self::secret::{BrowserSecret, LinkSecret, SecretHash, SessionSecret};
 use crate::digest::{Digest, Hasher};
 use crate::id::{CredentialId, GroupName, OrgId, PersonId, PrincipalId, SessionId};
 
@@ -119,12 +121,16 @@ impl FromStr for MailAddress {
     fn from_str(text: &str) -> Result<Self, NoMailAddress> {
         let (local, domain) = text.rsplit_once('@').ok_or(NoMailAddress)?;
         let is_plain = |c: char| c.is_ascii_graphic() && !"<>(),;:\\\"[]@".contains(c);
+        let is_word = |word: &str| !word.is_empty() && word.chars().all(is_plain);
         let is_label = |label: &str| {
-            !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+            (1..=63).contains(&label.len())
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+                && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
         };
-        let fits = !local.is_empty()
-            && text.len() <= 254
-            && local.chars().all(is_plain)
+        let fits = text.len() <= 254
+            && local.len() <= 64
+            && local.split('.').all(is_word)
             && domain.split('.').all(is_label);
         if fits { Ok(Self(text.to_owned())) } else { Err(NoMailAddress) }
     }
@@ -171,6 +177,12 @@ impl Link {
     pub fn new(person: &PersonId, way: LinkWay, now: Timestamp) -> Self {
         let ends_at = now + way.lifetime();
         Self { person: person.clone(), way, made_at: now, ends_at, spent_at: None, browser: None }
+    }
+
+    /// The same, asked for in a browser that holds this.
+    #[must_use]
+    pub fn asked_in(self, browser: SecretHash) -> Self {
+        Self { browser: Some(browser), ..self }
     }
 
     /// Whether it still lets somebody in.

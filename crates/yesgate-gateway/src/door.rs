@@ -129,7 +129,7 @@ impl Handler for Door {
         Box::new(self.metrics.connection())
     }
 
-    async fn handle(&self, request: Request<Incoming>, _from: SocketAddr) -> Response<Body> {
+    async fn handle(&self, request: Request<Incoming>, from: SocketAddr) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let place = place(parts.uri.path())
             .or_else(|| self.rest.find(parts.uri.path()).map(|found| Place::Rest(Box::new(found))));
@@ -151,7 +151,7 @@ impl Handler for Door {
         };
         if let Some(Place::Page) = place {
             // Nothing of it is for scripts of other sites, whichever may call.
-            return pages::answer(&*self.pages, &self.limits, parts, body).await;
+            return pages::answer(&*self.pages, &self.limits, parts, body, from).await;
         }
         if let Some(response) = self.guard.preflight(&parts) {
             return response;

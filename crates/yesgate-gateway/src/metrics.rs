@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use yesgate_core::id::ServerName;
 use yesgate_core::refusal::Why;
 
-use self::labels::{Each, Front, Judged, MethodClass, Outcome, RefusalCode, Rejection};
+use self::labels::{Each, Front, Judged, Mail, MethodClass, Outcome, RefusalCode, Rejection};
 use self::numbers::{Counter, Gauge, Histogram};
 
 pub mod labels;
@@ -30,6 +30,7 @@ struct Numbers {
     refusals: Each<RefusalCode, Counter>,
     rejected: Each<Rejection, Counter>,
     unauthorized: Counter,
+    mail: Each<Mail, Counter>,
     sessions: Gauge,
     streams: Gauge,
     connections: Gauge,
@@ -76,6 +77,13 @@ impl Metrics {
     /// Counts a request whose caller could not be told.
     pub fn unauthorized(&self) {
         self.0.unauthorized.add_one();
+    }
+
+    /// Counts a letter, by what became of it.
+    pub fn mail(&self, became: Mail) {
+        if let Some(counter) = self.0.mail.at(became) {
+            counter.add_one();
+        }
     }
 
     /// Counts an HTTP request that was turned away unread.

@@ -127,6 +127,8 @@ pub(crate) enum PeopleWrite {
     Link(Link, SecretHash),
     /// No link of theirs counts any more.
     SpendLinks(PersonId),
+    /// No link of theirs that came by mail counts any more.
+    SpendMailedLinks(PersonId),
     /// A session that begins.
     Session(Session, SecretHash),
     /// A session was used.

@@ -39,7 +39,7 @@ pub use self::error::LedgerError;
 pub use self::filter::Filter;
 pub use self::ledger::{Ledger, Swept};
 pub use self::listing::{Listed, Listing, Stage};
-pub use self::people::{NewSession, NotSet};
+pub use self::people::{LinkUse, NewSession, NotSet};
 pub use self::purge::Purged;
 pub use self::regime::Suspected;
 pub use self::report::{AuditRow, Fault, VerifyReport};

@@ -5,7 +5,9 @@
 
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::id::{PersonId, SessionId};
-use yesgate_core::person::{Link, Person, PersonEvent, SecretHash, Session, SignInWay};
+use yesgate_core::person::{
+    Link, LinkWay, Opener, Opening, Person, PersonEvent, SecretHash, Session, SignInWay,
+};
 
 use crate::change::{Effects, PeopleWrite, Target, Write};
 use crate::error::LedgerError;
@@ -17,9 +19,25 @@ pub enum NotSet {
     /// Somebody else has that name.
     #[error("somebody of that name is known already")]
     NameTaken,
+    /// Somebody else has that mail address.
+    #[error("somebody else has that mail address")]
+    MailTaken,
     /// There would be nobody left who may rule.
     #[error("the last owner stays an owner: make somebody else one first")]
     LastOwner,
+}
+
+/// What came of a link.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum LinkUse {
+    /// It is used up, and a session began.
+    In(Session),
+    /// Another browser asked for it: the digits that it shows are needed. Nothing is used up.
+    WantsDigits,
+    /// Those digits are others. Nothing is used up.
+    WrongDigits,
+    /// It does not count.
+    No,
 }
 
 /// A session that is about to begin.
@@ -56,6 +74,13 @@ impl Ledger {
             if person.removed_at.is_none() && others().filter(is_here).any(takes_name) {
                 return (Err(NotSet::NameTaken), Effects::default());
             }
+            let takes_mail = |other: &Person| {
+                let mails = person.mail.as_ref().zip(other.mail.as_ref());
+                other.org == person.org && mails.is_some_and(|(mail, other)| mail.is(other.as_str()))
+            };
+            if person.removed_at.is_none() && others().filter(is_here).any(takes_mail) {
+                return (Err(NotSet::MailTaken), Effects::default());
+            }
             let rules = |person: &Person| person.may(yesgate_core::person::Role::Owner);
             let ruled = found.people.iter().any(|other| other.id == person.id && rules(other));
             if ruled && !rules(&person) && !others().any(rules) {
@@ -87,7 +112,8 @@ impl Ledger {
         .await
     }
 
-    /// Makes a link for somebody; an earlier one of theirs counts no more.
+    /// Makes a link for somebody; an earlier one of theirs counts no more. One by mail, which anybody can ask for, takes
+    /// the place of earlier ones by mail only.
     ///
     /// # Errors
     /// When it is not durable.
@@ -95,10 +121,12 @@ impl Ledger {
         let by = by.to_owned();
         self.change(Target::Nothing, move |_, _| {
             let made = event(PersonEvent::LinkMade { person: link.person.clone(), way: link.way, by });
-            let writes = vec![
-                Write::People(PeopleWrite::SpendLinks(link.person.clone())),
-                Write::People(PeopleWrite::Link(link, secret)),
-            ];
+            let person = link.person.clone();
+            let earlier = match link.way {
+                LinkWay::Console => PeopleWrite::SpendLinks(person),
+                LinkWay::Mail => PeopleWrite::SpendMailedLinks(person),
+            };
+            let writes = vec![Write::People(earlier), Write::People(PeopleWrite::Link(link, secret))];
             ((), Effects { writes, events: vec![made], ..Effects::default() })
         })
         .await
@@ -114,19 +142,25 @@ impl Ledger {
         Ok(found.filter(|(link, person)| link.counts(now) && person.removed_at.is_none()))
     }
 
-    /// Uses a link up and begins a session with it. `None`: the link does not count.
+    /// Uses a link up and begins a session with it, where whoever brings it brings enough.
     ///
     /// # Errors
     /// When it is not durable.
     pub async fn use_link(
         &self,
         secret: SecretHash,
+        opener: Opener,
         new: NewSession,
-    ) -> Result<Option<(Session, Person)>, LedgerError> {
+    ) -> Result<LinkUse, LedgerError> {
         self.change(Target::Link(secret), move |found, now| {
-            let Some((link, person)) = found.link else { return (None, Effects::default()) };
+            let Some((link, person)) = found.link else { return (LinkUse::No, Effects::default()) };
             if !link.counts(now) || person.removed_at.is_some() {
-                return (None, Effects::default());
+                return (LinkUse::No, Effects::default());
+            }
+            match link.open(&opener) {
+                Opening::In => {}
+                Opening::WantsDigits => return (LinkUse::WantsDigits, Effects::default()),
+                Opening::WrongDigits => return (LinkUse::WrongDigits, Effects::default()),
             }
             let session = Session::new(new.id, person.id.clone(), link.way.into(), new.browser, now);
             let writes = vec![
@@ -134,7 +168,20 @@ impl Ledger {
                 Write::People(PeopleWrite::Session(session.clone(), new.secret)),
             ];
             let events = vec![signed_in(&session)];
-            (Some((session, person)), Effects { writes, events, ..Effects::default() })
+            (LinkUse::In(session), Effects { writes, events, ..Effects::default() })
+        })
+        .await
+    }
+
+    /// Has a link that came by mail, and any other such link of its person, count no more.
+    ///
+    /// # Errors
+    /// When it is not durable.
+    pub async fn spend_mailed_link(&self, secret: SecretHash) -> Result<(), LedgerError> {
+        self.change(Target::Link(secret), |found, _| {
+            let spend = |(_, person): (Link, Person)| Write::People(PeopleWrite::SpendMailedLinks(person.id));
+            let writes = found.link.map(spend).into_iter().collect();
+            ((), Effects { writes, ..Effects::default() })
         })
         .await
     }

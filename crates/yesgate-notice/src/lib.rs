@@ -10,12 +10,14 @@
 //! - A notice that cannot be delivered holds up no call, no page and no other notice.
 
 mod desktop;
+mod mail;
 mod notice;
 mod post;
 mod watcher;
 mod webhook;
 
 pub use self::desktop::DesktopTeller;
+pub use self::mail::{Again, Count, Letter, MailError, Mailed, Mailer};
 pub use self::notice::{Closing, Link, Notice, Occasion};
-pub use self::post::WebhookTeller;
+pub use self::post::{MailNotices, Means, Teller};
 pub use self::webhook::{SecretError, Webhook, WebhookSecret};

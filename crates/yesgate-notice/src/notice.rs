@@ -233,4 +233,4 @@ impl Notice {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,7 +1,9 @@
-//! Tells a webhook everything, and remembers in the ledger how far it has got.
+//! Tells a webhook everything, or people by mail, and remembers in the ledger how far it has got.
 //!
 //! INVARIANT: the mark that is kept is never ahead of what was taken or given up. What a restart finds behind it is told
 //! again under the same id: each notice at least once.
+
+mod mail;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,15 +12,42 @@ use tokio::task::{Id, JoinSet};
 use yesgate_core::policy::Remind;
 use yesgate_ledger::{Ledger, LedgerError};
 
+pub use self::mail::MailNotices;
 use crate::notice::{Notice, Occasion};
 use crate::watcher::{Mark, Watcher};
 use crate::webhook::Webhook;
 
-/// Tells a webhook what happens to questions, all of them.
+/// How notices travel that everybody is to get.
 #[derive(Debug)]
-pub struct WebhookTeller {
+pub enum Means {
+    /// To one address, which is told all of them.
+    Webhook(Box<Webhook>),
+    /// To the people whom they concern.
+    Mail(MailNotices),
+}
+
+impl Means {
+    /// Under which the mark is kept.
+    const fn mark(&self) -> &'static str {
+        match self {
+            Self::Webhook(_) => "notices/webhook",
+            Self::Mail(_) => "notices/mail",
+        }
+    }
+
+    async fn deliver(&self, notice: &Notice, ledger: &Ledger) {
+        match self {
+            Self::Webhook(webhook) => webhook.deliver(notice, ledger).await,
+            Self::Mail(mail) => mail.deliver(notice, ledger).await,
+        }
+    }
+}
+
+/// Tells what happens to questions, all of them.
+#[derive(Debug)]
+pub struct Teller {
     ledger: Ledger,
-    webhook: Arc<Webhook>,
+    means: Arc<Means>,
     watcher: Watcher,
     deliveries: JoinSet<()>,
     /// What is being delivered: what the mark was before each.
@@ -35,25 +64,25 @@ enum Before {
     Reminder,
 }
 
-impl WebhookTeller {
+impl Teller {
     /// Goes on where an earlier one ended. The first one begins with what happens from now on.
     ///
     /// # Errors
     /// When the ledger cannot be read or written.
-    pub async fn begin(ledger: Ledger, webhook: Webhook, remind: Remind) -> Result<Self, LedgerError> {
-        let kept = ledger.kept(NAME).await?;
+    pub async fn begin(ledger: Ledger, means: Means, remind: Remind) -> Result<Self, LedgerError> {
+        let kept = ledger.kept(means.mark()).await?;
         let kept = match kept.and_then(|text| serde_json::from_slice(&text).ok()) {
             Some(mark) => mark,
             None => {
                 let mark = Mark::now(&ledger).await?;
-                ledger.keep(NAME, written(mark)).await?;
+                ledger.keep(means.mark(), written(mark)).await?;
                 mark
             }
         };
         let watcher = Watcher::from(kept, ledger.clone(), remind).await?;
         Ok(Self {
             ledger,
-            webhook: Arc::new(webhook),
+            means: Arc::new(means),
             watcher,
             deliveries: JoinSet::new(),
             under_way: HashMap::new(),
@@ -83,8 +112,8 @@ impl WebhookTeller {
                 Before::Row(self.watcher.told().row.saturating_sub(1))
             }
         };
-        let (webhook, ledger) = (Arc::clone(&self.webhook), self.ledger.clone());
-        let task = self.deliveries.spawn(async move { webhook.deliver(&notice, &ledger).await });
+        let (means, ledger) = (Arc::clone(&self.means), self.ledger.clone());
+        let task = self.deliveries.spawn(async move { means.deliver(&notice, &ledger).await });
         self.under_way.insert(task.id(), before);
     }
 
@@ -97,7 +126,7 @@ impl WebhookTeller {
                 Before::Reminder => mark.at = self.kept.at,
             }
         }
-        match self.ledger.keep(NAME, written(mark)).await {
+        match self.ledger.keep(self.means.mark(), written(mark)).await {
             Ok(()) => self.kept = mark,
             Err(error) => {
                 tracing::warn!(%error, "how far notices have got cannot be kept, so some may come twice: {error}");
@@ -110,7 +139,5 @@ fn written(mark: Mark) -> Vec<u8> {
     serde_json::to_vec(&mark).unwrap_or_default()
 }
 
-/// Under which the mark is kept.
-const NAME: &str = "notices/webhook";
 /// How many notices may be under way at once.
 const MOST: usize = 16;

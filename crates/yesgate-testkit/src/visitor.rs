@@ -1,5 +1,6 @@
 //! Somebody with a browser, as far as the pages can tell: a cookie, forms, and no scripts.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use http::HeaderMap;
@@ -12,7 +13,8 @@ use crate::web_host::{Draft, WebHost};
 pub struct Visitor {
     host: WebHost,
     origin: String,
-    cookie: Mutex<Option<String>>,
+    /// What it holds, by name.
+    cookies: Mutex<BTreeMap<String, String>>,
 }
 
 /// A page, read to its end.
@@ -30,7 +32,7 @@ impl Visitor {
     /// A browser that knows nobody yet.
     #[track_caller]
     pub fn new(url: &str) -> Self {
-        Self { host: WebHost::new(url), origin: url.to_owned(), cookie: Mutex::default() }
+        Self { host: WebHost::new(url), origin: url.to_owned(), cookies: Mutex::default() }
     }
 
     /// The same browser on new connections: after those it had were cut.
@@ -91,29 +93,42 @@ impl Visitor {
     pub fn draft(&self, method: &str, path: &str) -> Draft<'_> {
         let draft = self.host.raw("").method(method).path(path);
         let draft = draft.without("mcp-protocol-version").without("accept").without("content-type");
-        match &*self.cookie.lock().expect("no test holds it") {
-            Some(cookie) => draft.header("cookie", cookie),
-            None => draft,
+        match self.held().as_str() {
+            "" => draft,
+            cookies => draft.header("cookie", cookies),
         }
     }
 
-    /// Sends a request, and keeps the cookie that comes with the answer.
+    fn held(&self) -> String {
+        let cookies = self.cookies.lock().expect("no test holds it");
+        let pairs = cookies.iter().map(|(name, value)| format!("{name}={value}"));
+        pairs.collect::<Vec<_>>().join("; ")
+    }
+
+    /// Sends a request, and keeps the cookies that come with the answer.
     pub async fn read(&self, draft: Draft<'_>) -> Page {
         let RestAnswer { status, headers, text, .. } = RestAnswer::read(draft.send().await).await;
-        let set = headers.get("set-cookie").map(|value| value.to_str().expect("a cookie is text"));
-        if let Some(pair) = set.and_then(|cookie| cookie.split(';').next()) {
-            *self.cookie.lock().expect("no test holds it") = Some(pair.to_owned());
+        for set in headers.get_all("set-cookie") {
+            let set = set.to_str().expect("a cookie is text");
+            let (name, value) = set.split(';').next().unwrap_or_default().split_once('=').expect("a cookie");
+            let mut cookies = self.cookies.lock().expect("no test holds it");
+            match set.contains("Max-Age=0") {
+                true => cookies.remove(name),
+                false => cookies.insert(name.to_owned(), value.to_owned()),
+            };
         }
         Page { status, headers, html: text }
     }
 
-    /// The cookie that it holds.
+    /// The cookies that it holds.
     ///
     /// # Panics
     /// When it holds none.
     #[track_caller]
     pub fn cookie(&self) -> String {
-        self.cookie.lock().expect("no test holds it").clone().expect("a cookie was set")
+        let held = self.held();
+        assert!(!held.is_empty(), "no cookie was set");
+        held
     }
 }
 

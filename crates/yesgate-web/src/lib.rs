@@ -12,6 +12,7 @@
 mod answer;
 mod assets;
 mod budgets;
+pub mod by_mail;
 mod decide;
 pub mod desk;
 mod diff;
@@ -21,6 +22,7 @@ mod grants;
 mod history;
 mod inbox;
 mod keys;
+mod limits;
 mod live;
 mod passkeys;
 mod people;

@@ -121,7 +121,7 @@ impl Site {
         self.take(visit, visitor, Pace::Any)?;
         let changed = match visit.form.one("remove") {
             Some(_) => Person { removed_at: Some(visit.now), ..person },
-            None => Person { role: role(visit)?, groups: groups(visit)?, ..person },
+            None => Person { role: role(visit)?, groups: groups(visit)?, mail: mail(visit)?, ..person },
         };
         match self.ledger.set_person(changed, &self.approver(visitor, None).name).await? {
             Ok(()) => Ok(answer::see("/people")),

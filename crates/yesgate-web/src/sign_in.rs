@@ -1,13 +1,14 @@
 //! Signing in with a link.
 //!
 //! INVARIANT: opening a link uses nothing up, for programs open links before people do; only the form on the page
-//! does. The secret stands behind the `#`, which browsers keep to themselves, so that no log has it.
+//! does. The secret stands behind the `#`, which browsers keep to themselves, so that no log has it. A link that was asked
+//! for by mail counts in the browser that asked, or with the digits that it shows.
 
 use askama::Template;
 use http::StatusCode;
 use yesgate_core::id::{IntentId, SessionId};
-use yesgate_core::person::{LinkSecret, SessionSecret};
-use yesgate_ledger::NewSession;
+use yesgate_core::person::{LinkSecret, Opener, SessionSecret};
+use yesgate_ledger::{LinkUse, NewSession};
 
 use crate::answer::{self, Answer};
 use crate::assets;
@@ -19,26 +20,49 @@ use crate::visit::{Visitor, browser};
 struct Page {
     /// The question that the visitor came for.
     to: Option<IntentId>,
-    /// Who is signed in already.
-    signed_in: Option<String>,
-    notice: Option<&'static str>,
+    shown: Shown,
     /// Whether passkeys can be used here.
     passkeys: bool,
+    /// Whether links come by mail here.
+    mail: bool,
     assets: assets::Names,
+}
+
+/// What the page has to say.
+pub(crate) enum Shown {
+    /// Nothing.
+    Nothing,
+    /// Who is signed in already.
+    SignedIn(String),
+    /// Something went wrong.
+    Notice(&'static str),
+    /// A link is on its way, perhaps.
+    Sent {
+        /// What is wanted where the link is opened elsewhere.
+        digits: String,
+    },
+    /// A link was asked for in another browser.
+    WantsDigits {
+        /// The link.
+        code: String,
+        /// What went wrong.
+        notice: Option<&'static str>,
+    },
 }
 
 impl Site {
     pub(crate) fn sign_in_page(&self, visit: &Visit, visitor: Option<&Visitor>) -> Answer {
         let to = visit.query("to").and_then(|to| to.parse().ok());
-        let signed_in = visitor.map(|visitor| visitor.person.name.to_string());
-        let page = Page {
-            to,
-            signed_in,
-            notice: None,
-            passkeys: self.keys().is_some(),
-            assets: assets::NAMES.clone(),
+        let shown = match visitor {
+            Some(visitor) => Shown::SignedIn(visitor.person.name.to_string()),
+            None => Shown::Nothing,
         };
-        answer::page(StatusCode::OK, &page)
+        self.sign_in_with(StatusCode::OK, to, shown)
+    }
+
+    pub(crate) fn sign_in_with(&self, status: StatusCode, to: Option<IntentId>, shown: Shown) -> Answer {
+        let (passkeys, mail) = (self.keys().is_some(), self.post.is_some());
+        answer::page(status, &Page { to, shown, passkeys, mail, assets: assets::NAMES.clone() })
     }
 
     pub(crate) async fn use_link(&self, visit: &Visit) -> Result<Answer, Trouble> {
@@ -46,28 +70,51 @@ impl Site {
         let code = visit.form.words("code").unwrap_or_default();
         // A whole link works where its end is wanted.
         let code = code.rsplit_once('#').map_or(code.as_str(), |(_, code)| code);
+        let link = LinkSecret::presented(code).hash();
+        let opener = Opener {
+            browser: visit.address.asked(&visit.parts.headers).map(|held| held.hash()),
+            digits: visit.form.words("digits"),
+        };
         let secret = SessionSecret::from_entropy(self.draw()?);
         let new = NewSession {
             id: SessionId::from_entropy(self.draw()?),
             secret: self.hash(&secret),
             browser: browser(&visit.parts.headers),
         };
-        let Some(_) = self.ledger.use_link(LinkSecret::presented(code).hash(), new).await? else {
-            let notice = Some("That link was used already, is older than 15 minutes, or was never made.");
-            let page = Page {
-                to,
-                signed_in: None,
-                notice,
-                passkeys: self.keys().is_some(),
-                assets: assets::NAMES.clone(),
-            };
-            return Ok(answer::page(StatusCode::FORBIDDEN, &page));
-        };
+        let wants = |notice| Shown::WantsDigits { code: code.to_owned(), notice };
+        match self.ledger.use_link(link, opener, new).await? {
+            LinkUse::In(_) => Ok(self.welcome(visit, to, &secret)),
+            LinkUse::WantsDigits => Ok(self.sign_in_with(StatusCode::OK, to, wants(None))),
+            LinkUse::WrongDigits if self.post.as_ref().is_none_or(|post| post.is_guessed_at(link)) => {
+                self.ledger.spend_mailed_link(link).await?;
+                let why =
+                    "The digits were wrong too often, and the link counts no more. Ask for another one.";
+                Ok(self.sign_in_with(StatusCode::FORBIDDEN, to, Shown::Notice(why)))
+            }
+            LinkUse::WrongDigits => {
+                let why = "Those are not the digits on the page that asked for this link.";
+                Ok(self.sign_in_with(StatusCode::FORBIDDEN, to, wants(Some(why))))
+            }
+            LinkUse::No => {
+                let why = "That link was used already, is older than 15 minutes, or was never made.";
+                Ok(self.sign_in_with(StatusCode::FORBIDDEN, to, Shown::Notice(why)))
+            }
+        }
+    }
+
+    /// Sends somebody who has just signed in to what they came for.
+    pub(crate) fn welcome(&self, visit: &Visit, to: Option<IntentId>, secret: &SessionSecret) -> Answer {
         let mut answer = match to {
             Some(id) => answer::see(&format!("/approve/{id}")),
             None => answer::see("/"),
         };
-        answer.headers_mut().extend(visit.address.hold(&secret));
-        Ok(answer)
+        let headers = answer.headers_mut();
+        headers.extend(visit.address.hold(secret));
+        if visit.address.asked(&visit.parts.headers).is_some()
+            && let Some((name, forgotten)) = visit.address.forget_asked()
+        {
+            headers.append(name, forgotten);
+        }
+        answer
     }
 }

@@ -20,6 +20,7 @@ use yesgate_ledger::{Ledger, LedgerError};
 
 use crate::answer::{self, Answer};
 use crate::assets;
+use crate::by_mail::Post;
 use crate::desk::{Desk, DeskError};
 use crate::form::Form;
 use crate::keys::Keys;
@@ -36,6 +37,8 @@ pub struct Site {
     pub(crate) desk: Arc<dyn Desk>,
     settings: SiteSettings,
     tokens: Tokens,
+    /// Where links are asked for by mail, where they can be.
+    pub(crate) post: Option<Post>,
     /// Whether open pages are still told what changes.
     pub(crate) telling: watch::Sender<Telling>,
 }
@@ -139,6 +142,7 @@ impl Site {
             desk,
             settings,
             tokens: Tokens::default(),
+            post: None,
             telling: watch::Sender::new(Telling::Goes),
         }
     }
@@ -218,6 +222,7 @@ impl Site {
             Place::Icon => Ok(answer::asset("image/svg+xml", assets::ICON)),
             Place::SignIn => Ok(self.sign_in_page(visit, visitor.as_ref())),
             Place::UseLink => self.use_link(visit).await,
+            Place::AskForLink => self.ask_for_link(visit).await,
             Place::BeginPasskey => self.begin_passkey(visit).await,
             Place::UsePasskey => self.use_passkey(visit).await,
             Place::Keys
@@ -295,6 +300,7 @@ impl Site {
             | Place::Icon
             | Place::SignIn
             | Place::UseLink
+            | Place::AskForLink
             | Place::BeginPasskey
             | Place::UsePasskey => Err(Trouble::NotFound),
         }

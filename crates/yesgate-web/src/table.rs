@@ -18,6 +18,8 @@ pub(crate) enum Place {
     SignIn,
     /// Signs in with a link.
     UseLink,
+    /// Asks for a link by mail.
+    AskForLink,
     /// Begins to sign in with a passkey.
     BeginPasskey,
     /// Signs in with one.
@@ -120,12 +122,13 @@ const APPROVER: Access = Access::AtLeast(Role::Approver);
 const OWNER: Access = Access::AtLeast(Role::Owner);
 
 /// All of them.
-pub(crate) const TABLE: [Entry; 40] = [
+pub(crate) const TABLE: [Entry; 41] = [
     get("/assets/style.css", Access::Anyone, Place::Style),
     get("/assets/app.js", Access::Anyone, Place::Script),
     get("/favicon.svg", Access::Anyone, Place::Icon),
     get("/sign-in", Access::Anyone, Place::SignIn),
     post("/sign-in", Access::Anyone, Place::UseLink),
+    post("/sign-in/mail", Access::Anyone, Place::AskForLink),
     post("/sign-in/passkey/begin", Access::Anyone, Place::BeginPasskey),
     post("/sign-in/passkey", Access::Anyone, Place::UsePasskey),
     post("/sign-out", VIEWER, Place::SignOut),
@@ -241,6 +244,7 @@ mod tests {
                 Place::Icon,
                 Place::SignIn,
                 Place::UseLink,
+                Place::AskForLink,
                 Place::BeginPasskey,
                 Place::UsePasskey
             ]

@@ -6,7 +6,7 @@
 use http::header::{COOKIE, HOST, HeaderName, HeaderValue, ORIGIN, USER_AGENT};
 use http::{HeaderMap, header};
 use jiff::Timestamp;
-use yesgate_core::person::{Person, Session, SessionSecret};
+use yesgate_core::person::{BrowserSecret, LinkWay, Person, Session, SessionSecret};
 use yesgate_core::render::Sanitized;
 
 use crate::token::Tokens;
@@ -43,28 +43,49 @@ impl Address {
 
     /// The secret that the browser holds, if it is signed in.
     pub(crate) fn secret(&self, headers: &HeaderMap) -> Option<SessionSecret> {
-        let name = self.cookie();
+        self.held(headers, "").map(SessionSecret::presented)
+    }
+
+    /// What the browser holds since it asked for a link by mail.
+    pub(crate) fn asked(&self, headers: &HeaderMap) -> Option<BrowserSecret> {
+        self.held(headers, ASKED).map(BrowserSecret::presented)
+    }
+
+    /// Has the browser hold that, for as long as its link counts.
+    pub(crate) fn hold_asked(&self, secret: &BrowserSecret) -> Option<(HeaderName, HeaderValue)> {
+        let lifetime = LinkWay::Mail.lifetime().as_secs();
+        self.set_cookie(ASKED, &format!("{}; Max-Age={lifetime}", secret.expose()))
+    }
+
+    /// Has the browser forget that.
+    pub(crate) fn forget_asked(&self) -> Option<(HeaderName, HeaderValue)> {
+        self.set_cookie(ASKED, "; Max-Age=0")
+    }
+
+    /// What the browser holds under our name with this at its end.
+    pub(crate) fn held<'h>(&self, headers: &'h HeaderMap, end: &str) -> Option<&'h str> {
+        let name = self.cookie(end);
         let cookies = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
         let mut pairs =
             cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
-        let (_, value) = pairs.find(|(key, _)| *key == name)?;
-        Some(SessionSecret::presented(value))
+        pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
     /// Has the browser hold a secret.
     pub(crate) fn hold(&self, secret: &SessionSecret) -> Option<(HeaderName, HeaderValue)> {
         let lifetime = Session::LONGEST.as_secs();
-        self.set_cookie(&format!("{}; Max-Age={lifetime}", secret.expose()))
+        self.set_cookie("", &format!("{}; Max-Age={lifetime}", secret.expose()))
     }
 
     /// Has the browser forget it.
     pub(crate) fn forget(&self) -> Option<(HeaderName, HeaderValue)> {
-        self.set_cookie("; Max-Age=0")
+        self.set_cookie("", "; Max-Age=0")
     }
 
-    fn set_cookie(&self, value: &str) -> Option<(HeaderName, HeaderValue)> {
+    /// Sets the cookie that has this at the end of its name.
+    pub(crate) fn set_cookie(&self, end: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
         let secure = if self.is_secure() { "; Secure" } else { "" };
-        let cookie = format!("{}={value}; Path=/; HttpOnly; SameSite=Lax{secure}", self.cookie());
+        let cookie = format!("{}={value}; Path=/; HttpOnly; SameSite=Lax{secure}", self.cookie(end));
         let mut cookie = HeaderValue::try_from(cookie).ok()?;
         cookie.set_sensitive(true);
         Some((header::SET_COOKIE, cookie))
@@ -72,13 +93,13 @@ impl Address {
 
     /// Over plain HTTP browsers refuse `Secure`, and cookies are shared by all ports of a host: the name tells
     /// gateways on one machine apart.
-    fn cookie(&self) -> String {
+    fn cookie(&self, end: &str) -> String {
         if self.is_secure() {
-            return "__Host-yesgate".to_owned();
+            return format!("__Host-yesgate{end}");
         }
         let port = self.origin.rsplit_once(':').map(|(_, port)| port);
         let port = port.filter(|port| port.bytes().all(|byte| byte.is_ascii_digit())).unwrap_or("80");
-        format!("yesgate-{port}")
+        format!("yesgate-{port}{end}")
     }
 
     fn is_secure(&self) -> bool {
@@ -106,6 +127,9 @@ impl Visitor {
         Tokens::issue(&self.secret, action, entropy, now)
     }
 }
+
+/// The end of the name of what a browser holds that asked for a link.
+const ASKED: &str = "-asked";
 
 /// What a browser says about where a request comes from; pages cannot set it.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");

@@ -375,7 +375,7 @@ pub(crate) struct PeopleAddArgs {
     #[arg(long = "group", value_name = "GROUP")]
     pub(crate) groups: Vec<GroupName>,
     /// Where mail reaches them
-    #[arg(long)]
+    #[arg(long, visible_alias = "email", value_name = "ADDRESS")]
     pub(crate) mail: Option<MailAddress>,
 }
 
@@ -396,8 +396,11 @@ pub(crate) struct PeopleSetArgs {
     #[arg(long)]
     pub(crate) no_groups: bool,
     /// Where mail reaches them
-    #[arg(long)]
+    #[arg(long, visible_alias = "email", value_name = "ADDRESS", conflicts_with = "no_mail")]
     pub(crate) mail: Option<MailAddress>,
+    /// No mail address any more
+    #[arg(long)]
+    pub(crate) no_mail: bool,
 }
 
 #[derive(Debug, Subcommand)]

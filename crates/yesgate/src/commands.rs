@@ -11,6 +11,7 @@ mod edit;
 mod grants;
 mod help;
 mod keys;
+mod mail;
 mod notices;
 mod open;
 mod outlook;

@@ -47,6 +47,10 @@ secret_type!(
     LinkSecret, "ygl_", "yesgate/sign-in-link/1"
 );
 secret_type!(
+    /// What a browser holds that asked for a link by mail.
+    BrowserSecret, "yga_", "yesgate/asking-browser/1"
+);
+secret_type!(
     /// What a signed-in browser holds in its cookie.
     SessionSecret, "ygs_", "yesgate/session/1"
 );

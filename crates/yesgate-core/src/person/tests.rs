@@ -2,7 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Link, LinkSecret, LinkWay, MailAddress, Role, Session, SessionSecret, SignInWay};
+use super::{
+    BrowserSecret, Link, LinkSecret, LinkWay, MailAddress, Opener, Opening, Role, Session, SessionSecret,
+    SignInWay,
+};
 use crate::id::{PersonId, SessionId};
 
 fn at(minutes: i64) -> Timestamp {
@@ -38,6 +41,11 @@ fn a_mail_address_is_plain_or_none() {
         "ä@b",
         "a@b\n",
         "\"a b\"@c",
+        ".a@b",
+        "a.@b",
+        "a..b@c",
+        "a@-b",
+        "a@b-.c",
     ] {
         assert!(bad.parse::<MailAddress>().is_err(), "{bad:?}");
     }
@@ -86,4 +94,30 @@ fn a_secret_is_never_printed_and_two_kinds_never_hash_alike() {
     let made = SessionSecret::from_entropy([7; 32]);
     assert!(!format!("{made:?}").contains(made.expose()));
     assert_eq!(SessionSecret::presented(made.expose()).hash(), made.hash());
+}
+
+/// O-S1: a link that a browser asked for lets in there; elsewhere it takes the digits that the browser shows.
+#[test]
+fn a_link_counts_in_the_browser_that_asked_or_with_its_digits() {
+    let (asked, other) =
+        (BrowserSecret::from_entropy([1; 32]).hash(), BrowserSecret::from_entropy([2; 32]).hash());
+    let person = PersonId::from_entropy([1; 32]);
+    let link = Link::new(&person, LinkWay::Mail, at(0)).asked_in(asked);
+    let digits = asked.digits();
+    assert!(digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_digit()), "{digits}");
+    let (left, right) = digits.split_at(3);
+    let spaced = format!("{left} {right}");
+    let check = |browser: Option<_>, digits: Option<&str>, expected| {
+        let opener = Opener { browser, digits: digits.map(str::to_owned) };
+        assert_eq!(link.open(&opener), expected, "{opener:?}");
+    };
+    check(Some(asked), None, Opening::In);
+    check(None, Some(&digits), Opening::In);
+    check(Some(other), Some(&spaced), Opening::In);
+    check(None, None, Opening::WantsDigits);
+    check(Some(other), None, Opening::WantsDigits);
+    check(Some(other), Some(&other.digits()), Opening::WrongDigits);
+    check(None, Some(""), Opening::WrongDigits);
+    let printed = Link::new(&person, LinkWay::Console, at(0));
+    assert_eq!(printed.open(&Opener::default()), Opening::In);
 }

@@ -145,6 +145,18 @@ label!(
 );
 
 label!(
+    /// What became of a letter.
+    Mail, "outcome", {
+        /// A mail server took it.
+        Sent = "sent",
+        /// An attempt failed.
+        Failed = "failed",
+        /// It was given up.
+        Dropped = "dropped",
+    }
+);
+
+label!(
     /// The codes of refusals, as agents see them.
     RefusalCode, "code", {
         /// There is no such token.

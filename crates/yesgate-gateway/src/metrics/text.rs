@@ -51,6 +51,11 @@ impl Collector for Scrape {
             "HTTP requests that were turned away before their message was read, by reason.",
             numbers.rejected.iter().map(|(reason, count)| ([label(reason)], count.value())),
         )?;
+        page.counters(
+            "yesgate_mail",
+            "Mail to people, by what became of an attempt, or of a letter that was given up.",
+            numbers.mail.iter().map(|(became, count)| ([label(became)], count.value())),
+        )?;
         page.gauge("yesgate_sessions", "Sessions that are open.", &numbers.sessions)?;
         page.gauge("yesgate_streams", "Event streams to clients that are open.", &numbers.streams)?;
         page.gauge("yesgate_connections", "Connections of clients that are open.", &numbers.connections)?;

@@ -1,7 +1,7 @@
 //! Pages for people, beside what programs are served: whoever makes them.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -15,6 +15,10 @@ use super::guard::Guard;
 use super::intake::read_body;
 use super::{EdgeLimits, Handler};
 
+/// Whom a request came from, among its extensions: the other end of the connection, whatever the request says.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Peer(pub IpAddr);
+
 /// The pages of a gateway.
 #[async_trait]
 pub trait Pages: fmt::Debug + Send + Sync {
@@ -25,8 +29,15 @@ pub trait Pages: fmt::Debug + Send + Sync {
     async fn answer(&self, parts: Parts, body: Bytes) -> Response<Body>;
 }
 
-/// Reads what came for a page, and has it answered. People have no key, so what they send is small.
-pub async fn answer(pages: &dyn Pages, limits: &EdgeLimits, parts: Parts, body: Incoming) -> Response<Body> {
+/// Reads what came for a page from this peer, and has it answered. People have no key, so what they send is small.
+pub async fn answer(
+    pages: &dyn Pages,
+    limits: &EdgeLimits,
+    mut parts: Parts,
+    body: Incoming,
+    from: SocketAddr,
+) -> Response<Body> {
+    parts.extensions.insert(Peer(from.ip()));
     let limits = EdgeLimits { body_bytes: limits.body_bytes.min(PAGE_BYTES), ..limits.clone() };
     match read_body(body, &limits).await {
         Ok(body) => pages.answer(parts, body).await,
@@ -46,7 +57,7 @@ pub struct PagesDoor {
 }
 
 impl Handler for PagesDoor {
-    async fn handle(&self, request: Request<Incoming>, _from: SocketAddr) -> Response<Body> {
+    async fn handle(&self, request: Request<Incoming>, from: SocketAddr) -> Response<Body> {
         let (parts, body) = request.into_parts();
         if let Err(refused) = self.guard.check_page(&parts) {
             return refused.response();
@@ -54,7 +65,7 @@ impl Handler for PagesDoor {
         if !self.pages.has(parts.uri.path()) {
             return plain(StatusCode::NOT_FOUND, "there is nothing here");
         }
-        answer(&*self.pages, &self.limits, parts, body).await
+        answer(&*self.pages, &self.limits, parts, body, from).await
     }
 }
 

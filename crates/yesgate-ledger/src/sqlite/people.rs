@@ -32,6 +32,14 @@ pub(super) fn write(connection: &Connection, write: PeopleWrite, now: Timestamp)
                 .prepare_cached("UPDATE link SET spent_at = ?2 WHERE person = ?1 AND spent_at IS NULL")?
                 .execute(params![person.as_str(), now])?;
         }
+        PeopleWrite::SpendMailedLinks(person) => {
+            connection.prepare_cached("DELETE FROM link WHERE ends_at < ?1")?.execute([now - DAY])?;
+            connection
+                .prepare_cached(
+                    "UPDATE link SET spent_at = ?2 WHERE person = ?1 AND way = 'mail' AND spent_at IS NULL",
+                )?
+                .execute(params![person.as_str(), now])?;
+        }
         PeopleWrite::Link(link, secret) => {
             connection
                 .prepare_cached(

@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 use yesgate_core::id::{CredentialId, PersonId, SessionId};
-use yesgate_core::person::{Link, LinkSecret, LinkWay, Person, Role, Session, SessionSecret, SignInWay};
-use yesgate_ledger::{Fault, KeptCredential, Ledger, NewSession, NotSet};
+use yesgate_core::person::{
+    BrowserSecret, Link, LinkSecret, LinkWay, Opener, Person, Role, Session, SessionSecret, SignInWay,
+};
+use yesgate_ledger::{Fault, KeptCredential, Ledger, LinkUse, NewSession, NotSet};
 
 use crate::support::{Place, TestClock, assert_sound, entropy, in_memory, t};
 
@@ -44,7 +46,10 @@ fn new_session(seed: u32) -> (SessionSecret, NewSession) {
 
 async fn sign_in(ledger: &Ledger, link: u32, seed: u32) -> Option<SessionSecret> {
     let (held, new) = new_session(seed);
-    ledger.use_link(secret(link).hash(), new).await.unwrap().map(|_| held)
+    match ledger.use_link(secret(link).hash(), Opener::default(), new).await.unwrap() {
+        LinkUse::In(_) => Some(held),
+        LinkUse::WantsDigits | LinkUse::WrongDigits | LinkUse::No => None,
+    }
 }
 
 async fn is_in(ledger: &Ledger, held: &SessionSecret) -> bool {
@@ -203,4 +208,50 @@ async fn a_key_counts_until_it_is_revoked_and_none_comes_from_elsewhere() {
     let ledger = place.open(2).await;
     let faults = ledger.verify().await.unwrap().faults;
     assert_eq!(faults, [Fault::CredentialDiffers { id: kept(2, "").id }]);
+}
+
+/// O-S1: a link by mail counts in the browser that asked for it; a stranger who asks for one leaves the console's alone.
+#[tokio::test]
+async fn a_link_by_mail_takes_the_place_of_those_by_mail_alone() {
+    let ledger = in_memory(&TestClock::new()).await;
+    let ada = person(1, "ada", Role::Owner);
+    add(&ledger, &ada).await.unwrap();
+    make_link(&ledger, &ada, 1).await;
+    let asked = BrowserSecret::from_entropy(entropy(7)).hash();
+    for seed in [2, 3] {
+        let link = Link::new(&ada.id, LinkWay::Mail, ledger.now()).asked_in(asked);
+        ledger.make_link(link, secret(seed).hash(), "the sign-in page").await.unwrap();
+    }
+    let come = async |link: u32, opener: Opener| {
+        ledger.use_link(secret(link).hash(), opener, new_session(link).1).await.unwrap()
+    };
+    let here = Opener { browser: Some(asked), digits: None };
+    let wrong = Opener { browser: None, digits: Some("no".into()) };
+    assert_eq!(come(2, here.clone()).await, LinkUse::No);
+    assert_eq!(come(3, Opener::default()).await, LinkUse::WantsDigits);
+    assert_eq!(come(3, wrong).await, LinkUse::WrongDigits);
+    assert!(ledger.link(secret(1).hash()).await.unwrap().is_some());
+    let LinkUse::In(session) = come(3, here.clone()).await else { panic!("it counts here") };
+    assert_eq!(session.way, SignInWay::Mail);
+    assert_eq!(come(3, here).await, LinkUse::No);
+    assert!(ledger.link(secret(1).hash()).await.unwrap().is_none(), "who is in needs no other link");
+    assert_sound(&ledger).await;
+}
+
+/// Two people of one organisation never share an address: a link goes to one of them.
+#[tokio::test]
+async fn a_mail_address_belongs_to_one_person_of_an_organisation() {
+    let ledger = in_memory(&TestClock::new()).await;
+    let with = |seed, name: &str, mail: &str| Person {
+        mail: Some(mail.parse().unwrap()),
+        ..person(seed, name, Role::Owner)
+    };
+    let ada = with(1, "ada", "ada@example.org");
+    assert_eq!(add(&ledger, &ada).await, Ok(()));
+    assert_eq!(add(&ledger, &with(2, "bob", "ADA@example.org")).await, Err(NotSet::MailTaken));
+    let elsewhere = Person { org: "other".parse().unwrap(), ..with(3, "bob", "ada@example.org") };
+    assert_eq!(add(&ledger, &elsewhere).await, Ok(()));
+    assert_eq!(add(&ledger, &with(2, "bob", "bob@example.org")).await, Ok(()));
+    assert_eq!(add(&ledger, &Person { removed_at: Some(t(1)), ..ada }).await, Ok(()));
+    assert_eq!(add(&ledger, &with(2, "bob", "ada@example.org")).await, Ok(()));
 }

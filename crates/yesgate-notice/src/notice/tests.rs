@@ -5,7 +5,7 @@ use yesgate_core::class::Class;
 
 use super::{Closing, Link, Notice, Occasion};
 
-fn notice(occasion: Occasion) -> Notice {
+pub(crate) fn notice(occasion: Occasion) -> Notice {
     Notice {
         id: "notice_intent_aaaaaaaaaaaaaaaa_7".to_owned(),
         occasion,
@@ -25,7 +25,7 @@ fn notice(occasion: Occasion) -> Notice {
     }
 }
 
-fn pages() -> Link {
+pub(crate) fn pages() -> Link {
     Link::Pages("https://gate.example.org".to_owned())
 }
 

@@ -10,7 +10,8 @@ use serde::Serialize;
 use yesgate::KeySource;
 use yesgate_core::approvers::{Reach, any_of};
 use yesgate_core::assurance::Assurance;
-use yesgate_core::policy::LintKind;
+use yesgate_core::person::{Person, Role};
+use yesgate_core::policy::{ByMail, LintKind};
 use yesgate_core::render::Sanitized;
 use yesgate_ledger::Filter;
 
@@ -52,6 +53,7 @@ pub(super) async fn run(settings: &Settings, as_json: bool) -> anyhow::Result<Do
     findings.extend(unreachable_rules(settings, strongest));
     findings.extend(quorums(settings));
     findings.extend(empty_groups(settings, &reach));
+    findings.extend(mail(settings).await);
     findings.extend(system());
     let broken = findings.iter().any(|finding| finding.weight == Weight::Mend);
     if as_json {
@@ -273,6 +275,34 @@ fn quorums(settings: &Settings) -> Vec<Finding> {
             know("quorum", text)
         })
         .collect()
+}
+
+/// Whether mail leaves, where it is to, and who would get none.
+async fn mail(settings: &Settings) -> Vec<Finding> {
+    let Some(config) = &settings.config.mail else { return Vec::new() };
+    let tried = match super::mail::open(config, Box::new(|_| {})) {
+        Ok(mailer) => mailer.try_out().await.map_err(anyhow::Error::from),
+        Err(error) => Err(error),
+    };
+    let mut findings = vec![match tried {
+        Ok(()) => fine("mail", format!("mail leaves as {}", config.from.as_str())),
+        Err(error) => {
+            mend("mail", format!("{error:#}: sign-in links and notices by mail do not arrive; see [mail]"))
+        }
+    }];
+    if settings.config.notices.mail == ByMail::Told
+        && let Ok((ledger, _)) = settings.ledger().await
+        && let Ok(people) = ledger.people().await
+    {
+        let is_deaf = |person: &&Person| person.may(Role::Approver) && person.mail.is_none();
+        let deaf = people.iter().filter(is_deaf).map(|person| format!("{} ({})", person.name, person.org));
+        let deaf: Vec<String> = deaf.collect();
+        if !deaf.is_empty() {
+            let text = format!("no mail address, so no notices by mail: {}", deaf.join(", "));
+            findings.push(know("mail", text));
+        }
+    }
+    findings
 }
 
 /// Settings of the machine that let one process act for another.

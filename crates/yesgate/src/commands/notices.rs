@@ -1,10 +1,12 @@
 //! Starts what tells people that a question waits, as `[notices]` says.
 
+use std::sync::Arc;
+
 use anyhow::Context as _;
 use tokio::task::JoinSet;
-use yesgate_core::policy::{Desktop, NoticesConfig, WebhookConfig};
+use yesgate_core::policy::{ByMail, Desktop, NoticesConfig, WebhookConfig};
 use yesgate_ledger::Ledger;
-use yesgate_notice::{DesktopTeller, Link, Webhook, WebhookSecret, WebhookTeller};
+use yesgate_notice::{DesktopTeller, Link, MailNotices, Mailer, Means, Teller, Webhook, WebhookSecret};
 
 use crate::output::Hinted;
 
@@ -28,6 +30,7 @@ impl Telling {
         audience: Audience,
         ledger: &Ledger,
         link: Link,
+        mailer: Option<Arc<Mailer>>,
     ) -> anyhow::Result<Self> {
         let mut tellers = JoinSet::new();
         match config.desktop {
@@ -39,10 +42,17 @@ impl Telling {
         }
         match (&config.webhook, audience) {
             (Some(webhook), Audience::Everybody) => {
-                let webhook = open_webhook(webhook, link)?;
-                tellers.spawn(WebhookTeller::begin(ledger.clone(), webhook, config.remind).await?.run());
+                let means = Means::Webhook(Box::new(open_webhook(webhook, link.clone())?));
+                tellers.spawn(Teller::begin(ledger.clone(), means, config.remind).await?.run());
             }
             (None, _) | (_, Audience::Desktop) => {}
+        }
+        match (config.mail, mailer, audience) {
+            (ByMail::Told, Some(mailer), Audience::Everybody) => {
+                let means = Means::Mail(MailNotices::new(mailer, link));
+                tellers.spawn(Teller::begin(ledger.clone(), means, config.remind).await?.run());
+            }
+            (ByMail::Silent, _, _) | (_, None, _) | (_, _, Audience::Desktop) => {}
         }
         Ok(Self(tellers))
     }

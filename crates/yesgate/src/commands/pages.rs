@@ -17,9 +17,11 @@ use yesgate_core::person::{Person, Role};
 use yesgate_core::policy::ServeConfig;
 use yesgate_gateway::gate::Naming;
 use yesgate_ledger::Ledger;
+use yesgate_notice::Mailer;
 use yesgate_web::{Keys, Site, SiteSettings};
 
 pub(super) use self::desk::{Desk, Listed};
+use super::mail::LinkCourier;
 use super::people::{make_link, origin_at};
 use crate::witness::Witnesses;
 
@@ -30,12 +32,17 @@ pub(super) fn site(
     naming: Naming,
     witnesses: Witnesses,
     desk: Desk,
+    mailer: Option<Arc<Mailer>>,
 ) -> Arc<Site> {
     let public = config.public_url.as_ref().map(|url| url.to_string().trim_end_matches('/').to_owned());
     let Witnesses { registry, seal, ceremonies } = witnesses;
     let keys = ceremonies.map(|ceremonies| Keys::new(registry, seal, ceremonies));
     let settings = SiteSettings { public, proves: proves(naming), keys, reign: None, account: None };
-    Arc::new(Site::new(ledger, Arc::new(SystemEntropy), Arc::new(desk), settings))
+    let site = Site::new(ledger, Arc::new(SystemEntropy), Arc::new(desk), settings);
+    Arc::new(match mailer {
+        Some(mailer) => site.with_mail(Arc::new(LinkCourier(mailer))),
+        None => site,
+    })
 }
 
 /// How well a yes on a page proves a human. Where callers have no keys, they are taken for the account that runs the

@@ -108,7 +108,7 @@ async fn set(ledger: &Ledger, args: PeopleSetArgs, as_json: bool) -> anyhow::Res
     };
     let changed = Person {
         role: args.role.unwrap_or(person.role),
-        mail: args.mail.or(person.mail.clone()),
+        mail: if args.no_mail { None } else { args.mail.or(person.mail.clone()) },
         groups,
         ..person
     };

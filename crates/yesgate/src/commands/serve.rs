@@ -38,6 +38,7 @@ use yesgate_notice::Link;
 use self::reload::InForce;
 use self::servers::Workshop;
 use self::told::Told;
+use super::mail;
 use super::notices::{Audience, Telling};
 use super::pages::local::Announced;
 use super::pages::{self, Desk, Listed};
@@ -124,7 +125,9 @@ async fn serve_http(
     workshop.reach().set(reach(&ledger, &registry, pages::proves(naming)).await?);
     let strongest = workshop.reach().clone();
     let link = Link::Pages(origin_at(&config, bound));
-    let telling = Telling::start(&settings.config.notices, Audience::Everybody, &ledger, link).await?;
+    let mailer = mail::counted(settings.config.mail.as_ref(), workshop.metrics())?;
+    let notices = &settings.config.notices;
+    let telling = Telling::start(notices, Audience::Everybody, &ledger, link, mailer.clone()).await?;
     let hub = open_hub(&settings, &workshop).await?;
     let public = config.public_url.as_ref().map(|url| Base::new(&url.to_string()));
     let front = HttpFront::new(Arc::clone(&hub) as Arc<_>, front_settings(&config), Arc::new(SystemEntropy));
@@ -134,7 +137,7 @@ async fn serve_http(
     let _announced = Announced::at(&settings.home, origin_at(&config, bound), bound);
     let in_force = InForce::new(Arc::new(settings));
     let desk = Desk::new(in_force.subscribe(), ledger.clone(), strongest.clone(), Listed::Configured);
-    let site = pages::site(ledger.clone(), &config, naming, witnesses, desk);
+    let site = pages::site(ledger.clone(), &config, naming, witnesses, desk, mailer);
     let limits = edge_limits(&config, bound);
     let names: Vec<String> = config.authorities().map(ToString::to_string).collect();
     let origins: Vec<String> = config.origins.iter().map(ToString::to_string).collect();
@@ -154,6 +157,7 @@ async fn serve_http(
     let keeping = tokio::spawn(renew_keys(ledger.clone(), keeper));
     let witnessing = tokio::spawn(keep_fresh(ledger.clone(), registry, strongest, pages::proves(naming)));
     let expiring = tokio::spawn(pages::expire(ledger.clone()));
+    let carrying = tokio::spawn(Arc::clone(&site).carry_links());
     let reloading = tokio::spawn(reload::watch(in_force, workshop, Arc::clone(&hub), rest));
     let told = Told::listen()?;
     let crew = Crew::start().context("no threads can be had to serve connections")?;
@@ -167,6 +171,7 @@ async fn serve_http(
         tracing::info!("shutting down: what is under way may end");
         tending.abort();
         expiring.abort();
+        carrying.abort();
         reloading.abort();
         front.close();
         site.close();
@@ -203,7 +208,8 @@ async fn serve_stdio(settings: &Settings, workshop: Workshop, only: Option<&str>
         None => Scope::All,
     };
     let (notices, ledger) = (&settings.config.notices, workshop.ledger());
-    let telling = Telling::start(notices, Audience::Everybody, ledger, Link::CommandLine).await?;
+    let mailer = mail::counted(settings.config.mail.as_ref(), workshop.metrics())?;
+    let telling = Telling::start(notices, Audience::Everybody, ledger, Link::CommandLine, mailer).await?;
     let hub = open_hub(settings, &workshop).await?;
     let tending = tokio::spawn(Arc::clone(&hub).tend());
     let told = Told::listen()?;

@@ -78,7 +78,7 @@ pub(super) async fn run(settings: Settings, args: WrapArgs) -> anyhow::Result<Do
     let witnessing = tokio::spawn(keep_fresh(ledger.clone(), registry, strongest.clone(), REACH));
     let notices = &settings.config.notices;
     let link = found.map_or(Link::CommandLine, Link::Pages);
-    let telling = Telling::start(notices, Audience::Desktop, &ledger, link).await?;
+    let telling = Telling::start(notices, Audience::Desktop, &ledger, link, None).await?;
     let behind =
         Behind { settings: Arc::clone(&settings), ledger: ledger.clone(), strongest, witnesses, origin };
     let serving = inbox.map(|inbox| tokio::spawn(serve_inbox(inbox, behind)));

@@ -30,6 +30,7 @@ mod late_answers;
 mod library;
 mod lints;
 mod lookups;
+mod mail;
 mod notices;
 mod offers;
 mod out_of_band;

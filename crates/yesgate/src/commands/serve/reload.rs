@@ -83,11 +83,12 @@ impl Running {
             }
         };
         let settled = |config: &Config| {
-            (config.serve.clone(), config.ledger, config.notices.clone(), config.telemetry.clone())
+            let told = (config.notices.clone(), config.mail.clone());
+            (config.serve.clone(), config.ledger, told, config.telemetry.clone())
         };
         if settled(&config) != settled(&before.config) {
             tracing::warn!(
-                "changes in [serve], [ledger], [notices] and [telemetry] count from the next start on"
+                "changes in [serve], [ledger], [notices], [mail] and [telemetry] count from the next start on"
             );
         }
         self.hub.replace(servers);
