@@ -228,11 +228,13 @@ pub enum SignInWay {
     Mail,
     /// With a passkey.
     Passkey,
+    /// By way of a provider that knows them.
+    Oidc,
 }
 
 impl SignInWay {
     /// Every way.
-    pub const ALL: [Self; 3] = [Self::Console, Self::Mail, Self::Passkey];
+    pub const ALL: [Self; 4] = [Self::Console, Self::Mail, Self::Passkey, Self::Oidc];
 
     /// The word that is stored and shown.
     pub const fn as_str(self) -> &'static str {
@@ -240,6 +242,7 @@ impl SignInWay {
             Self::Console => "console",
             Self::Mail => "mail",
             Self::Passkey => "passkey",
+            Self::Oidc => "oidc",
         }
     }
 }

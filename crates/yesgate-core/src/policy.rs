@@ -56,6 +56,7 @@ pub use self::config::remote::{
 pub use self::config::routes::{OWN_SEGMENTS, RouteTarget, Routes};
 pub use self::config::serve::{ServeConfig, ServeTimes, TelemetryConfig};
 pub use self::config::server::{ChildPlace, EraSetting, Place, ServerConfig};
+pub use self::config::sign_in::OidcConfig;
 pub use self::config::variables::{MissingVariable, Template, TemplateError};
 pub use self::consequence::Consequence;
 pub use self::error::ConfigError;
@@ -343,7 +344,7 @@ struct Match<'p> {
 }
 
 /// The keys of the whole configuration.
-const TOP_KEYS: [&str; 23] = [
+const TOP_KEYS: [&str; 24] = [
     "profile",
     "shadow",
     "mode",
@@ -362,6 +363,7 @@ const TOP_KEYS: [&str; 23] = [
     "notices",
     "pages",
     "mail",
+    "sign_in",
     "telemetry",
     "servers",
     "routes",
@@ -388,6 +390,8 @@ const SERVE_LIMIT_KEYS: [&str; 11] = [
 const LEDGER_KEYS: [&str; 1] = ["keep"];
 const PAGES_KEYS: [&str; 2] = ["wrap", "port"];
 const NOTICE_KEYS: [&str; 4] = ["desktop", "webhook", "mail", "remind"];
+const SIGN_IN_KEYS: [&str; 1] = ["oidc"];
+const OIDC_KEYS: [&str; 7] = ["issuer", "client_id", "client_secret", "name", "org", "subjects", "new"];
 const MAIL_KEYS: [&str; 4] = ["from", "via", "user", "password"];
 const WEBHOOK_KEYS: [&str; 2] = ["url", "secret"];
 const TELEMETRY_KEYS: [&str; 2] = ["otlp", "metrics"];

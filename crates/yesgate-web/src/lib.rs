@@ -36,6 +36,7 @@ mod table;
 mod token;
 mod tools;
 mod trail;
+pub mod upstream;
 mod view;
 mod visit;
 

@@ -25,6 +25,8 @@ struct Page {
     passkeys: bool,
     /// Whether links come by mail here.
     mail: bool,
+    /// Who else says who people are.
+    upstream: Option<String>,
     assets: assets::Names,
 }
 
@@ -62,7 +64,8 @@ impl Site {
 
     pub(crate) fn sign_in_with(&self, status: StatusCode, to: Option<IntentId>, shown: Shown) -> Answer {
         let (passkeys, mail) = (self.keys().is_some(), self.post.is_some());
-        answer::page(status, &Page { to, shown, passkeys, mail, assets: assets::NAMES.clone() })
+        let upstream = self.upstream.as_ref().map(|upstream| upstream.name().to_owned());
+        answer::page(status, &Page { to, shown, passkeys, mail, upstream, assets: assets::NAMES.clone() })
     }
 
     pub(crate) async fn use_link(&self, visit: &Visit) -> Result<Answer, Trouble> {

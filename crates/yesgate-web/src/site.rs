@@ -26,6 +26,7 @@ use crate::form::Form;
 use crate::keys::Keys;
 use crate::table::{self, Access, Found, Place};
 use crate::token::{Pace, Tokens, Untaken};
+use crate::upstream::Upstream;
 use crate::visit::{Address, Visitor};
 
 /// The pages of one gateway.
@@ -39,6 +40,8 @@ pub struct Site {
     tokens: Tokens,
     /// Where links are asked for by mail, where they can be.
     pub(crate) post: Option<Post>,
+    /// Who else says who people are, where somebody does.
+    pub(crate) upstream: Option<Upstream>,
     /// Whether open pages are still told what changes.
     pub(crate) telling: watch::Sender<Telling>,
 }
@@ -143,6 +146,7 @@ impl Site {
             settings,
             tokens: Tokens::default(),
             post: None,
+            upstream: None,
             telling: watch::Sender::new(Telling::Goes),
         }
     }
@@ -223,6 +227,8 @@ impl Site {
             Place::SignIn => Ok(self.sign_in_page(visit, visitor.as_ref())),
             Place::UseLink => self.use_link(visit).await,
             Place::AskForLink => self.ask_for_link(visit).await,
+            Place::GoUpstream => self.go_upstream(visit).await,
+            Place::ReturnFromUpstream => self.return_from_upstream(visit).await,
             Place::BeginPasskey => self.begin_passkey(visit).await,
             Place::UsePasskey => self.use_passkey(visit).await,
             Place::Keys
@@ -301,6 +307,8 @@ impl Site {
             | Place::SignIn
             | Place::UseLink
             | Place::AskForLink
+            | Place::GoUpstream
+            | Place::ReturnFromUpstream
             | Place::BeginPasskey
             | Place::UsePasskey => Err(Trouble::NotFound),
         }

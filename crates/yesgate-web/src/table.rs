@@ -5,6 +5,8 @@
 use http::Method;
 use yesgate_core::person::Role;
 
+use crate::upstream::CALLBACK;
+
 /// What there is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Place {
@@ -20,6 +22,10 @@ pub(crate) enum Place {
     UseLink,
     /// Asks for a link by mail.
     AskForLink,
+    /// Goes to whoever else says who people are.
+    GoUpstream,
+    /// Comes back from there.
+    ReturnFromUpstream,
     /// Begins to sign in with a passkey.
     BeginPasskey,
     /// Signs in with one.
@@ -122,13 +128,15 @@ const APPROVER: Access = Access::AtLeast(Role::Approver);
 const OWNER: Access = Access::AtLeast(Role::Owner);
 
 /// All of them.
-pub(crate) const TABLE: [Entry; 41] = [
+pub(crate) const TABLE: [Entry; 43] = [
     get("/assets/style.css", Access::Anyone, Place::Style),
     get("/assets/app.js", Access::Anyone, Place::Script),
     get("/favicon.svg", Access::Anyone, Place::Icon),
     get("/sign-in", Access::Anyone, Place::SignIn),
     post("/sign-in", Access::Anyone, Place::UseLink),
     post("/sign-in/mail", Access::Anyone, Place::AskForLink),
+    post("/sign-in/oidc", Access::Anyone, Place::GoUpstream),
+    get(CALLBACK, Access::Anyone, Place::ReturnFromUpstream),
     post("/sign-in/passkey/begin", Access::Anyone, Place::BeginPasskey),
     post("/sign-in/passkey", Access::Anyone, Place::UsePasskey),
     post("/sign-out", VIEWER, Place::SignOut),
@@ -245,6 +253,8 @@ mod tests {
                 Place::SignIn,
                 Place::UseLink,
                 Place::AskForLink,
+                Place::GoUpstream,
+                Place::ReturnFromUpstream,
                 Place::BeginPasskey,
                 Place::UsePasskey
             ]

@@ -18,6 +18,7 @@ mod outlook;
 mod pages;
 mod people;
 mod policy;
+mod provider;
 mod purge;
 mod questions;
 mod regime;

@@ -11,13 +11,14 @@ use crate::shell::Shell;
 /// Every crate that ships, and the crates of the house that it may use.
 ///
 /// A new crate or a new arrow is a decision: it gets a page in `docs/decisions` and a line here.
-const MAY_USE: [(&str, &[&str]); 8] = [
+const MAY_USE: [(&str, &[&str]); 9] = [
     ("yesgate-core", &[]),
     ("yesgate-ledger", &["yesgate-core"]),
     ("yesgate-http", &["yesgate-core"]),
     ("yesgate-proof", &["yesgate-core"]),
+    ("yesgate-oidc", &["yesgate-core", "yesgate-http"]),
     ("yesgate-gateway", &["yesgate-core", "yesgate-ledger", "yesgate-http"]),
-    ("yesgate-web", &["yesgate-core", "yesgate-ledger", "yesgate-http", "yesgate-proof"]),
+    ("yesgate-web", &["yesgate-core", "yesgate-ledger", "yesgate-http", "yesgate-oidc", "yesgate-proof"]),
     ("yesgate-notice", &["yesgate-core", "yesgate-ledger", "yesgate-http"]),
     (
         "yesgate",
@@ -25,6 +26,7 @@ const MAY_USE: [(&str, &[&str]); 8] = [
             "yesgate-core",
             "yesgate-ledger",
             "yesgate-http",
+            "yesgate-oidc",
             "yesgate-proof",
             "yesgate-gateway",
             "yesgate-web",

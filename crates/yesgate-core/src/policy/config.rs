@@ -11,6 +11,7 @@ pub(super) mod remote;
 pub(super) mod routes;
 pub(super) mod serve;
 pub(super) mod server;
+pub(super) mod sign_in;
 pub(super) mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,7 @@ use self::pages::PagesConfig;
 use self::routes::Routes;
 use self::serve::{ServeConfig, TelemetryConfig};
 use self::server::ServerConfig;
+use self::sign_in::OidcConfig;
 use super::error::ConfigError;
 use super::example::Example;
 use super::profile::{Defaults, LONGEST_HOLD, Profile, Shown};
@@ -55,6 +57,8 @@ pub struct Config {
     pub pages: PagesConfig,
     /// How mail leaves the gateway, where it does.
     pub mail: Option<MailConfig>,
+    /// Who else says who people are, where somebody does.
+    pub oidc: Option<OidcConfig>,
     /// What is measured, and who is told.
     pub telemetry: TelemetryConfig,
     /// How many examples were tried, and held.
@@ -80,6 +84,7 @@ impl Config {
         let pages = top.entry("pages").map(|entry| PagesConfig::parse(&entry)).transpose()?;
         let mail = top.entry("mail").map(|entry| MailConfig::parse(&entry)).transpose()?;
         refuse_mail_without_a_way(&top, notices.as_ref(), mail.as_ref())?;
+        let oidc = top.entry("sign_in").map(|entry| sign_in::parse(&entry)).transpose()?.flatten();
         let telemetry = top.entry("telemetry").map(|entry| TelemetryConfig::parse(&entry)).transpose()?;
         let mut policy = parse_settings(&top)?;
         if let Some(budgets) = top.entry("budgets") {
@@ -110,6 +115,7 @@ impl Config {
             notices: notices.unwrap_or_default(),
             pages: pages.unwrap_or_default(),
             mail,
+            oidc,
             telemetry: telemetry.unwrap_or_default(),
             examples: examples.len(),
         })

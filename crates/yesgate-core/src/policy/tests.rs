@@ -21,6 +21,7 @@ mod routes;
 mod serve;
 mod servers;
 mod shadow;
+mod sign_in;
 mod spend;
 mod two_key;
 

@@ -54,6 +54,7 @@ pub(super) async fn run(settings: &Settings, as_json: bool) -> anyhow::Result<Do
     findings.extend(quorums(settings));
     findings.extend(empty_groups(settings, &reach));
     findings.extend(mail(settings).await);
+    findings.extend(provider(settings).await);
     findings.extend(system());
     let broken = findings.iter().any(|finding| finding.weight == Weight::Mend);
     if as_json {
@@ -303,6 +304,22 @@ async fn mail(settings: &Settings) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Whether the provider by way of which people sign in can be asked.
+async fn provider(settings: &Settings) -> Option<Finding> {
+    let config = settings.config.oidc.as_ref()?;
+    let tried = match super::provider::open(Some(config)) {
+        Ok(Some(upstream)) => {
+            upstream.provider.try_out(jiff::Timestamp::now()).await.map_err(anyhow::Error::from)
+        }
+        Ok(None) => return None,
+        Err(error) => Err(error),
+    };
+    Some(match tried {
+        Ok(()) => fine("provider", format!("people sign in by way of {}", config.issuer)),
+        Err(error) => mend("provider", format!("{error:#}: nobody signs in by way of {}", config.issuer)),
+    })
 }
 
 /// Settings of the machine that let one process act for another.

@@ -18,6 +18,7 @@ use yesgate_core::policy::ServeConfig;
 use yesgate_gateway::gate::Naming;
 use yesgate_ledger::Ledger;
 use yesgate_notice::Mailer;
+use yesgate_web::upstream::UpstreamSettings;
 use yesgate_web::{Keys, Site, SiteSettings};
 
 pub(super) use self::desk::{Desk, Listed};
@@ -33,14 +34,19 @@ pub(super) fn site(
     witnesses: Witnesses,
     desk: Desk,
     mailer: Option<Arc<Mailer>>,
+    upstream: Option<UpstreamSettings>,
 ) -> Arc<Site> {
     let public = config.public_url.as_ref().map(|url| url.to_string().trim_end_matches('/').to_owned());
     let Witnesses { registry, seal, ceremonies } = witnesses;
     let keys = ceremonies.map(|ceremonies| Keys::new(registry, seal, ceremonies));
     let settings = SiteSettings { public, proves: proves(naming), keys, reign: None, account: None };
     let site = Site::new(ledger, Arc::new(SystemEntropy), Arc::new(desk), settings);
-    Arc::new(match mailer {
+    let site = match mailer {
         Some(mailer) => site.with_mail(Arc::new(LinkCourier(mailer))),
+        None => site,
+    };
+    Arc::new(match upstream {
+        Some(upstream) => site.with_upstream(upstream),
         None => site,
     })
 }

@@ -33,6 +33,7 @@ mod lookups;
 mod mail;
 mod notices;
 mod offers;
+mod oidc;
 mod out_of_band;
 mod own_tools;
 mod pace;

@@ -1,16 +1,17 @@
-//! `yesgate.default.toml`, `docs/policy.md`, `docs/serve.md`, `docs/rest.md` and `docs/notices.md` tell the truth.
+//! `yesgate.default.toml`, `docs/pages.md`, `docs/policy.md`, `docs/serve.md`, `docs/rest.md` and `docs/notices.md` tell the truth.
 
 use std::collections::BTreeSet;
 
 use super::super::{
     ASKING_KEYS, BUDGET_KEYS, CLIENT_KEYS, Config, EXAMPLE_KEYS, FALLBACK_KEYS, LEDGER_KEYS, LOOKUP_KEYS,
-    MAIL_KEYS, NOTICE_KEYS, PAGES_KEYS, RULE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS,
-    SERVER_KEYS, SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS, WEBHOOK_KEYS,
+    MAIL_KEYS, NOTICE_KEYS, OIDC_KEYS, PAGES_KEYS, RULE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS,
+    SERVER_KEYS, SIGN_IN_KEYS, SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS, WEBHOOK_KEYS,
 };
 
 const DEFAULTS: &str = include_str!("../../../../../yesgate.default.toml");
-const GUIDES: [&str; 4] = [
+const GUIDES: [&str; 5] = [
     include_str!("../../../../../docs/notices.md"),
+    include_str!("../../../../../docs/pages.md"),
     include_str!("../../../../../docs/policy.md"),
     include_str!("../../../../../docs/serve.md"),
     include_str!("../../../../../docs/rest.md"),
@@ -89,6 +90,8 @@ fn every_key_that_is_known_stands_in_the_default_file() {
     check(&["clients", "*"], &CLIENT_KEYS);
     check(&["notices"], &NOTICE_KEYS);
     check(&["mail"], &MAIL_KEYS);
+    check(&["sign_in"], &SIGN_IN_KEYS);
+    check(&["sign_in", "oidc"], &OIDC_KEYS);
     check(&["notices", "webhook"], &WEBHOOK_KEYS);
     check(&["asking"], &ASKING_KEYS);
     check(&["times"], &TIME_KEYS);

@@ -83,12 +83,12 @@ impl Running {
             }
         };
         let settled = |config: &Config| {
-            let told = (config.notices.clone(), config.mail.clone());
+            let told = (config.notices.clone(), config.mail.clone(), config.oidc.clone());
             (config.serve.clone(), config.ledger, told, config.telemetry.clone())
         };
         if settled(&config) != settled(&before.config) {
             tracing::warn!(
-                "changes in [serve], [ledger], [notices], [mail] and [telemetry] count from the next start on"
+                "changes in [serve], [ledger], [notices], [mail], [sign_in] and [telemetry] count from the next start on"
             );
         }
         self.hub.replace(servers);
