@@ -132,6 +132,11 @@ pub fn fence(label: &'static str, words: &str) -> Vec<Sanitized> {
     lines
 }
 
+/// The characters of a JSON document, and whether each may be shown as it is. What may not be, stands in a string.
+pub(crate) fn in_json(json: &str) -> impl Iterator<Item = (char, bool)> {
+    escape::in_json(json)
+}
+
 /// Lets a whole page through if a person can review it.
 pub fn reviewable(lines: Vec<Sanitized>) -> Result<Vec<Sanitized>, TooLargeToReview> {
     let mut page = Page::default();

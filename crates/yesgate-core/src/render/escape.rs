@@ -56,6 +56,14 @@ pub(super) fn chrome(text: &str) -> String {
     out
 }
 
+/// The characters of a JSON document, and whether each may be shown as it is: what JSON itself is made of may.
+pub(super) fn in_json(json: &str) -> impl Iterator<Item = (char, bool)> {
+    judge(json, Frame::Inline).into_iter().map(|Glyph { c, shown }| match c {
+        '\n' | '"' | '\\' => (c, true),
+        _ => (c, shown),
+    })
+}
+
 /// A long run, as its name and its length; the brackets keep a digit that follows apart from the count.
 pub(super) fn counted(name: &str, length: usize) -> String {
     format!("⟦{name}×{length}⟧")
