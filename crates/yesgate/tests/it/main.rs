@@ -24,6 +24,7 @@ mod documents;
 mod edit;
 mod editor;
 mod grants;
+mod hostile;
 mod hosts;
 mod keys;
 mod late_answers;

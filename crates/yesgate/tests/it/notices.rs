@@ -1,7 +1,7 @@
 //! Notices: who is told, of what, how often, and what never stands in one.
 
 mod desktop;
-mod receiver;
+pub(crate) mod receiver;
 
 use serde_json::{Value, json};
 use yesgate_testkit::{Gateway, RestHost, ServeStage, eventually};

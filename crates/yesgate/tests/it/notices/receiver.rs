@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 
 /// What it says to a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Says {
+pub(crate) enum Says {
     Status(u16),
     /// `307` to another path of its own.
     Elsewhere,
@@ -28,8 +28,8 @@ pub(super) enum Says {
 }
 
 /// It runs as long as the test's runtime, on threads of its own: a test may block while it waits for a notice.
-pub(super) struct Receiver {
-    pub(super) url: String,
+pub(crate) struct Receiver {
+    pub(crate) url: String,
     arrived: Channel<Arrived>,
     /// What is said next; the last one is said for ever.
     says: Arc<Mutex<Vec<Says>>>,
@@ -37,26 +37,26 @@ pub(super) struct Receiver {
 
 /// One request, whose signature was good.
 #[derive(Debug)]
-pub(super) struct Arrived {
-    pub(super) path: String,
-    pub(super) id: String,
-    pub(super) body: Value,
+pub(crate) struct Arrived {
+    pub(crate) path: String,
+    pub(crate) id: String,
+    pub(crate) body: Value,
     /// Everything that came, headers too.
-    pub(super) whole: String,
+    pub(crate) whole: String,
 }
 
 impl Arrived {
-    pub(super) fn kind(&self) -> &str {
+    pub(crate) fn kind(&self) -> &str {
         self.body["type"].as_str().unwrap()
     }
 }
 
 /// What both sides know.
-pub(super) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+pub(crate) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 impl Receiver {
     /// Says these, one for each request, and the last one from then on.
-    pub(super) fn that_says(says: &[Says]) -> Self {
+    pub(crate) fn that_says(says: &[Says]) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let url = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -67,32 +67,32 @@ impl Receiver {
     }
 
     /// Says something else from now on.
-    pub(super) fn now_says(&self, says: Says) {
+    pub(crate) fn now_says(&self, says: Says) {
         *self.says.lock().unwrap() = vec![says];
     }
 
     /// The next request, as soon as it is there.
     #[track_caller]
-    pub(super) fn next(&self) -> Arrived {
+    pub(crate) fn next(&self) -> Arrived {
         self.arrived.recv_timeout(Duration::from_secs(40)).expect("a notice comes")
     }
 
     /// The next request, which is of this kind.
     #[track_caller]
-    pub(super) fn next_is(&self, kind: &str) -> Arrived {
+    pub(crate) fn next_is(&self, kind: &str) -> Arrived {
         let next = self.next();
         assert_eq!(next.kind(), kind, "{next:#?}");
         next
     }
 
     /// Drops what has come so far.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         while self.arrived.try_recv().is_ok() {}
     }
 
     /// Nothing more has come.
     #[track_caller]
-    pub(super) fn is_silent(&self) {
+    pub(crate) fn is_silent(&self) {
         let more = self.arrived.try_recv();
         assert!(more.is_err(), "{more:#?}");
     }
