@@ -7,10 +7,12 @@ mod ask;
 mod claim;
 mod count;
 mod edit;
+mod look;
 mod named;
 mod proven;
 mod purge;
 mod quorum;
+mod receipt;
 mod remember;
 mod shadow;
 mod state;
@@ -25,6 +27,7 @@ pub use self::ask::{Asked, Fresh, Slot, SlotKey};
 pub use self::claim::{Claim, Ground, Runner};
 pub use self::edit::{Edit, Edited};
 pub use self::quorum::CountedYes;
+pub use self::receipt::{Outcome, Receipt, ReceiptKind, SignedBy, Word};
 pub use self::state::{DoneKind, Event, IllegalTransition, State};
 use crate::assurance::Assurance;
 use crate::audit::{AuditEntry, AuditEvent};
@@ -82,6 +85,8 @@ pub struct Intent {
     /// What is left of contents that were purged.
     #[serde(default)]
     purged: Option<purge::Purged>,
+    #[serde(default)]
+    ended_at: Option<Timestamp>,
     #[serde(skip)]
     entries: Vec<AuditEntry>,
 }
@@ -251,6 +256,7 @@ impl Intent {
             edited: None,
             edited_as: None,
             purged: None,
+            ended_at: None,
             entries: Vec::new(),
             question,
         };
@@ -463,6 +469,7 @@ impl Intent {
 
     fn advance(&mut self, event: Event, entry: AuditEvent, now: Timestamp) -> Result<(), IllegalTransition> {
         self.state = self.state.after(event)?;
+        self.ended_at = self.state.is_settled().then_some(now);
         self.note(entry, now);
         Ok(())
     }
@@ -504,89 +511,6 @@ impl Intent {
             },
         };
         self.refusal(why).showing_preview(self.preview_now())
-    }
-}
-
-/// What surfaces and the ledger read off an intent.
-impl Intent {
-    /// Its id.
-    pub const fn id(&self) -> &IntentId {
-        &self.id
-    }
-
-    /// What was asked.
-    pub const fn question(&self) -> &Question {
-        &self.question
-    }
-
-    /// What a yes to it is bound to.
-    pub const fn digest(&self) -> CallDigest {
-        self.digest
-    }
-
-    /// The process that asked.
-    pub const fn asked_by(&self) -> &Asker {
-        &self.asked_by
-    }
-
-    /// Where it stands.
-    pub const fn state(&self) -> State {
-        self.state
-    }
-
-    /// When it was opened.
-    pub const fn opened_at(&self) -> Timestamp {
-        self.opened_at
-    }
-
-    /// Until when a human may decide.
-    pub const fn decide_by(&self) -> Timestamp {
-        self.decide_by
-    }
-
-    /// Until when the yes may be used.
-    pub const fn run_by(&self) -> Option<Timestamp> {
-        self.run_by
-    }
-
-    /// The hash of the token that is valid now.
-    pub const fn token(&self) -> Option<&ConfirmTokenHash> {
-        self.token.as_ref()
-    }
-
-    /// Until when the token is valid.
-    pub const fn token_by(&self) -> Option<Timestamp> {
-        self.token_by
-    }
-
-    /// The yes or no, once there is one.
-    pub const fn decision(&self) -> Option<&Decision> {
-        self.decision.as_ref()
-    }
-
-    /// What the preview said when it was made again and had changed: the question is void since.
-    pub fn preview_now(&self) -> Option<&[Sanitized]> {
-        self.preview_now.as_deref()
-    }
-
-    /// Whether the agent's own call waits for the answer.
-    pub const fn awaited(&self) -> Awaited {
-        self.awaited
-    }
-
-    /// The process that ran it.
-    pub const fn boot(&self) -> Option<&BootId> {
-        self.boot.as_ref()
-    }
-
-    /// What the server answered.
-    pub const fn result(&self) -> Option<&StoredResult> {
-        self.result.as_ref()
-    }
-
-    /// Whether the agent has had the result.
-    pub const fn handed_over(&self) -> bool {
-        self.handed_over
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod ceremony;
 pub mod credential;
+pub mod receipt;
 pub mod registry;
 pub mod seal;
 pub mod ssh;

@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Intent, State};
+use super::Intent;
 use crate::budget::Counted;
 use crate::json::CanonicalJson;
 use crate::render::Sanitized;
@@ -24,7 +24,7 @@ impl Intent {
     /// is not over, or was purged before.
     #[must_use]
     pub fn purged(&self, now: Timestamp) -> Option<Self> {
-        if self.purged.is_some() || !may_be_purged(self.state) {
+        if self.purged.is_some() || !self.state.is_settled() {
             return None;
         }
         let mut purged = self.clone();
@@ -62,23 +62,9 @@ impl Intent {
     /// Whether it still holds the call that it was asked about, or holds none because that was purged.
     pub fn is_what_was_asked(&self) -> bool {
         match self.purged {
-            Some(_) => may_be_purged(self.state) && self.result.is_none(),
+            Some(_) => self.state.is_settled() && self.result.is_none(),
             None => self.question.binding.digest() == self.digest,
         }
-    }
-}
-
-/// Whether nothing can come of it any more. A lost answer waits for a human, who has to see what it was.
-const fn may_be_purged(state: State) -> bool {
-    match state {
-        State::Done(_)
-        | State::Resolved { .. }
-        | State::Denied
-        | State::Expired
-        | State::Cancelled
-        | State::Superseded
-        | State::Voided => true,
-        State::Pending | State::Approved | State::Running | State::Unknown => false,
     }
 }
 

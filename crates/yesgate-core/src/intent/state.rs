@@ -192,6 +192,20 @@ impl State {
         self != Self::Pending && !self.is_under_way()
     }
 
+    /// Whether nothing can come of it any more, and nobody has to look at it: a lost answer waits for a human.
+    pub const fn is_settled(self) -> bool {
+        match self {
+            Self::Done(_)
+            | Self::Resolved { .. }
+            | Self::Denied
+            | Self::Expired
+            | Self::Cancelled
+            | Self::Superseded
+            | Self::Voided => true,
+            Self::Pending | Self::Approved | Self::Running | Self::Unknown => false,
+        }
+    }
+
     /// Whether there is a yes whose run has not ended.
     pub fn is_under_way(self) -> bool {
         [Self::Approved, Self::Running].contains(&self)

@@ -5,6 +5,8 @@ mod consent;
 #[cfg(test)]
 mod passkeys;
 #[cfg(test)]
+mod receipts;
+#[cfg(test)]
 mod seals;
 #[cfg(test)]
 mod signatures;
