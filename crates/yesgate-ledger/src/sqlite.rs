@@ -18,6 +18,7 @@ mod regime;
 mod rows;
 mod schema;
 mod seal;
+mod tally;
 mod verify;
 mod watcher;
 mod writer;
@@ -51,6 +52,7 @@ use crate::change::Change;
 use crate::changes::{Bell, Changes};
 use crate::credentials::KeptCredential;
 use crate::error::LedgerError;
+use crate::figures::Figures;
 use crate::filter::Filter;
 use crate::listing::{Listed, Listing, Stage};
 use crate::report::{AuditRow, VerifyReport};
@@ -165,6 +167,10 @@ impl Sqlite {
 
     pub(crate) async fn count(&self, org: OrgId, stage: Stage, most: u32) -> Result<u32, LedgerError> {
         self.read(move |connection| listing::count(connection, &org, stage, most)).await
+    }
+
+    pub(crate) async fn figures(&self, org: OrgId, today: i64) -> Result<Figures, LedgerError> {
+        self.read(move |connection| tally::figures(connection, &org, today)).await
     }
 
     pub(crate) async fn find(&self, beginning: String) -> Result<Vec<IntentId>, LedgerError> {

@@ -5,6 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::contents::{self, Cleaning};
 use super::fault::Fault;
 use super::seal::Seal;
+use super::tally;
 use crate::error::LedgerError;
 
 /// Brings the file to our schema, whole or not at all. A ledger that is sealed under another key is refused
@@ -59,7 +60,7 @@ const APPLICATION_ID: i64 = 0x5945_5347;
 pub(super) const SEALED: i64 = 8;
 
 /// The n-th one makes schema n of schema n - 1. Never change one that was released.
-const MIGRATIONS: [&str; 8] = [
+const MIGRATIONS: [&str; 9] = [
     // Times are nanoseconds since 1970. The columns of `intent` are there to be searched; the body
     // is the intent. `matters_until` says how long an intent is part of its slot.
     "CREATE TABLE intent (
@@ -254,4 +255,6 @@ const MIGRATIONS: [&str; 8] = [
          sealed   BLOB    NOT NULL,
          is_clean INTEGER NOT NULL
      ) STRICT;",
+    // How many questions each day had, and how they were decided; counted from here on.
+    tally::SCHEMA,
 ];

@@ -19,7 +19,7 @@ use super::ReadJob;
 use super::fault::Fault;
 use super::rows::{self, Head, Loaded};
 use super::seal::Seal;
-use super::{budgets, grants, keys, pace, people, queries, regime};
+use super::{budgets, grants, keys, pace, people, queries, regime, tally};
 use crate::change::{Change, Found, Target};
 use crate::changes::Bell;
 use crate::error::LedgerError;
@@ -276,6 +276,7 @@ impl Batch<'_> {
             None => rows::insert(self.connection, self.seal, &intent, self.now)?,
         }
         pace::note(self.connection, before.map(|before| &before.intent), &intent, self.now)?;
+        tally::note(self.connection, before.map(|before| &before.intent), &intent, self.now)?;
         entries.iter().try_for_each(|entry| self.append(entry))
     }
 

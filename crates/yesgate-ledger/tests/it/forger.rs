@@ -32,7 +32,9 @@ impl Place {
         }
         connection
             .execute_batch(&format!(
-                "DROP INDEX intent_to_purge;
+                "DROP TABLE tally;
+                 DROP INDEX intent_over;
+                 DROP INDEX intent_to_purge;
                  DROP TABLE lock;
                  ALTER TABLE intent DROP COLUMN sealed;
                  ALTER TABLE intent DROP COLUMN touched_at;
@@ -100,3 +102,6 @@ const MAGIC: &[u8; 4] = b"ygl1";
 
 /// The schema from which on contents are sealed.
 pub(crate) const SEALED: i64 = 8;
+
+/// The schema that this program writes.
+pub(crate) const LATEST: i64 = 9;

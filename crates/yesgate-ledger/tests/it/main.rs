@@ -13,6 +13,8 @@ mod clock;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
+mod figures;
+#[cfg(test)]
 mod files;
 #[cfg(test)]
 mod forger;
