@@ -3,8 +3,8 @@
 use askama::Template;
 use bytes::Bytes;
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
+    HeaderValue, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::{Response, StatusCode};
 use yesgate_http::edge::body::Body;
@@ -49,6 +49,15 @@ pub(crate) fn asset(kind: &'static str, content: &'static str) -> Answer {
 /// Something for a script of ours.
 pub(crate) fn json(status: StatusCode, value: &serde_json::Value) -> Answer {
     with_headers(status, "application/json", value.to_string().into())
+}
+
+/// A file to be kept.
+pub(crate) fn download(name: &str, content: String) -> Answer {
+    let mut answer = with_headers(StatusCode::OK, "application/json", content.into());
+    if let Ok(name) = HeaderValue::try_from(format!("attachment; filename=\"{name}\"")) {
+        answer.headers_mut().insert(CONTENT_DISPOSITION, name);
+    }
+    answer
 }
 
 /// Says in a few words what is wrong.

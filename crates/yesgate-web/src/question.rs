@@ -50,6 +50,8 @@ struct Page {
     settle: Option<String>,
     /// When it is worth looking again: others may say yes from then on.
     again: Option<i64>,
+    /// Whether there is a receipt to be kept.
+    has_receipt: bool,
     /// What tells one content from another.
     version: String,
 }
@@ -154,6 +156,7 @@ impl Site {
             },
             again: intent.fallback_at().filter(|at| now < *at).map(Timestamp::as_millisecond),
             version: format!("{}{}{now_theirs}", state(&intent, now), intent.yeses().len()),
+            has_receipt: intent.state().is_settled(),
         };
         Ok(answer::page(status, &page))
     }

@@ -17,6 +17,7 @@ use yesgate_core::person::{SecretHash, Session, SessionSecret};
 use yesgate_core::refusal::Refusal;
 use yesgate_http::edge::pages::Pages;
 use yesgate_ledger::{Ledger, LedgerError};
+use yesgate_proof::receipt::ReceiptKey;
 
 use crate::answer::{self, Answer};
 use crate::assets;
@@ -68,6 +69,8 @@ pub struct SiteSettings {
     pub reign: Option<BootId>,
     /// Whom a click counts for where it proves an account and no person, such as `uid-1000`.
     pub account: Option<String>,
+    /// What receipts are signed with.
+    pub receipts: ReceiptKey,
 }
 
 /// A request, as far as its place wants to know it.
@@ -244,7 +247,9 @@ impl Site {
             | Place::LookAtEdit
             | Place::ApproveEdit
             | Place::Resolve
+            | Place::Receipt
             | Place::History
+            | Place::Figures
             | Place::Grants
             | Place::RevokeGrant
             | Place::Tools
@@ -276,7 +281,9 @@ impl Site {
             Place::LookAtEdit => self.look_at_edit(visit, visitor).await,
             Place::ApproveEdit => self.approve_edit(visit, visitor).await,
             Place::Resolve => self.resolve(visit, visitor).await,
+            Place::Receipt => self.receipt(visit, visitor).await,
             Place::History => self.history(visit, visitor).await,
+            Place::Figures => self.figures(visit, visitor).await,
             Place::Grants => self.grants(visit, visitor).await,
             Place::RevokeGrant => self.revoke_grant(visit, visitor).await,
             Place::Tools => self.tools(visitor).await,
@@ -354,6 +361,11 @@ impl Site {
     /// The keys of people, where passkeys can be used here.
     pub(crate) const fn keys(&self) -> Option<&Keys> {
         self.settings.keys.as_ref()
+    }
+
+    /// What receipts are signed with.
+    pub(crate) const fn receipts(&self) -> &ReceiptKey {
+        &self.settings.receipts
     }
 
     /// How well a yes on a page proves a human.

@@ -56,8 +56,12 @@ pub(crate) enum Place {
     ApproveEdit,
     /// Settles a run whose answer was lost.
     Resolve,
+    /// What became of one question, signed.
+    Receipt,
     /// What is over.
     History,
+    /// How much was asked, how it was decided, and how fast.
+    Figures,
     /// The yeses that are remembered.
     Grants,
     /// Takes one back.
@@ -128,7 +132,7 @@ const APPROVER: Access = Access::AtLeast(Role::Approver);
 const OWNER: Access = Access::AtLeast(Role::Owner);
 
 /// All of them.
-pub(crate) const TABLE: [Entry; 43] = [
+pub(crate) const TABLE: [Entry; 45] = [
     get("/assets/style.css", Access::Anyone, Place::Style),
     get("/assets/app.js", Access::Anyone, Place::Script),
     get("/favicon.svg", Access::Anyone, Place::Icon),
@@ -153,7 +157,9 @@ pub(crate) const TABLE: [Entry; 43] = [
     post("/approve/{intent_id}/edit", APPROVER, Place::LookAtEdit),
     post("/approve/{intent_id}/edited", APPROVER, Place::ApproveEdit),
     post("/approve/{intent_id}/resolve", APPROVER, Place::Resolve),
+    get("/approve/{intent_id}/receipt", VIEWER, Place::Receipt),
     get("/history", VIEWER, Place::History),
+    get("/figures", VIEWER, Place::Figures),
     get("/grants", VIEWER, Place::Grants),
     post("/grants/{grant_id}/revoke", APPROVER, Place::RevokeGrant),
     get("/tools", VIEWER, Place::Tools),

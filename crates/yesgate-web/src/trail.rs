@@ -3,6 +3,7 @@
 use askama::Template;
 use http::StatusCode;
 use yesgate_core::render::Sanitized;
+use yesgate_proof::receipt::ReceiptPublicKey;
 
 use crate::answer::{self, Answer};
 use crate::site::{Site, Trouble, Visit};
@@ -16,6 +17,8 @@ struct Page {
     rows: Vec<Row>,
     /// What a check found, where one was asked for.
     checked: Option<Checked>,
+    /// What receipts are signed with.
+    key: ReceiptPublicKey,
     /// Where earlier rows are.
     earlier: Option<u64>,
 }
@@ -62,7 +65,10 @@ impl Site {
             .map(|row| Row { sequence: row.sequence, body: Sanitized::line(&row.body) })
             .collect();
         let frame = self.frame(visitor, Tab::Trail, "Audit").await?;
-        Ok(answer::page(StatusCode::OK, &Page { frame, rows, checked, earlier }))
+        Ok(answer::page(
+            StatusCode::OK,
+            &Page { frame, rows, checked, key: self.receipts().public(), earlier },
+        ))
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use yesgate_core::id::{ClientId, GroupName, KeyName, OrgId, PrincipalId};
 use yesgate_core::person::{MailAddress, Role};
+use yesgate_proof::receipt::ReceiptPublicKey;
 
 /// A consent gateway for MCP.
 ///
@@ -86,6 +87,11 @@ pub(crate) enum Command {
     /// Read and verify what was asked, answered and run
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Say how much was asked in the last 30 days, how it was decided, and how fast
+    Figures(FiguresArgs),
+    /// Print and check signed receipts of questions that are over
+    #[command(subcommand)]
+    Receipt(ReceiptCommand),
     /// Erase the arguments, previews and results of questions that are over
     ///
     /// That they were asked, how they ended and who decided stays, and so does the audit trail. What is open, runs,
@@ -483,6 +489,37 @@ pub(crate) enum AuditCommand {
     Verify,
     /// List the rows
     List(AuditListArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FiguresArgs {
+    /// Whose
+    #[arg(long, default_value = "local")]
+    pub(crate) org: OrgId,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ReceiptCommand {
+    /// Print the receipt of a question that is over, signed
+    ///
+    /// It says who asked for which call, who decided and how it ended, by names, digests and times; no argument stands
+    /// in it. It is one line of JSON, the same whenever it is printed.
+    Show(IdArgs),
+    /// Check a receipt: whether this key signed exactly this, and what it says
+    ///
+    /// Needs no ledger and no network. Ends with 5 where the receipt was changed or somebody else signed it.
+    Verify(ReceiptVerifyArgs),
+    /// Print the public key that receipts of this installation are signed with
+    Key,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReceiptVerifyArgs {
+    /// The receipt; `-`: stdin
+    pub(crate) file: PathBuf,
+    /// The public key that is trusted, as `yesgate receipt key` prints it [default: this installation's]
+    #[arg(long, value_name = "PUBLIC-KEY")]
+    pub(crate) key: Option<ReceiptPublicKey>,
 }
 
 #[derive(Args, Debug)]

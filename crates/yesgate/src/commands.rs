@@ -8,6 +8,7 @@ mod connect;
 mod demo;
 mod doctor;
 mod edit;
+mod figures;
 mod grants;
 mod help;
 mod keys;
@@ -21,6 +22,7 @@ mod policy;
 mod provider;
 mod purge;
 mod questions;
+mod receipt;
 mod regime;
 mod review;
 mod serve;
@@ -91,6 +93,8 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
         Command::Policy(command) => policy::run(&load()?, &command, cli.json).await,
         Command::Audit(AuditCommand::Verify) => audit::verify(&load()?, cli.json).await,
         Command::Audit(AuditCommand::List(args)) => audit::list(&load()?, args.last, cli.json).await,
+        Command::Figures(args) => figures::run(&load()?, &args.org, cli.json).await,
+        Command::Receipt(command) => receipt::run(&load, &command, cli.json).await,
         Command::Purge(args) => purge::run(&load()?, &args, cli.json).await,
         Command::Doctor => doctor::run(&load()?, cli.json).await,
         Command::Demo(args) => demo::run(args.yes).await,

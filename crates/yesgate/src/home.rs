@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use etcetera::BaseStrategy as _;
 use yesgate::{KeySource, secret_key};
+use yesgate_gateway::child::SECRET_KEY_VARIABLE;
 use yesgate_ledger::{KeyError, SecretKey};
+use yesgate_proof::receipt::ReceiptKey;
 
 use crate::output::Hinted;
 
@@ -50,10 +52,24 @@ impl Home {
         })
     }
 
+    /// What the receipts of this installation are signed with.
+    pub(crate) fn receipt_key(&self) -> anyhow::Result<ReceiptKey> {
+        let (key, _) = self.key()?;
+        Ok(ReceiptKey::derive(&key.derive(RECEIPTS))?)
+    }
+
+    /// Whether there is a key already, or one is given: none is made.
+    pub(crate) fn has_key(&self) -> bool {
+        std::env::var_os(SECRET_KEY_VARIABLE).is_some() || self.0.join("secret.key").exists()
+    }
+
     pub(crate) fn catalogue(&self) -> PathBuf {
         self.0.join("servers")
     }
 }
+
+/// What the key that signs receipts is derived for.
+const RECEIPTS: &str = "yesgate/receipts/1";
 
 /// What to do where the key at hand does not fit.
 pub(crate) const RIGHT_KEY: &str = "bring back the key that the ledger was made with: `secret.key` in the home folder, or \

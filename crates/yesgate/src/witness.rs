@@ -11,6 +11,7 @@ use yesgate_core::person::Role;
 use yesgate_gateway::gate::SharedReach;
 use yesgate_ledger::{Ledger, LedgerError};
 use yesgate_proof::ceremony::Ceremonies;
+use yesgate_proof::receipt::ReceiptKey;
 use yesgate_proof::registry::Registry;
 use yesgate_proof::seal::SealKey;
 use yesgate_web::refresh;
@@ -24,6 +25,8 @@ pub(crate) struct Witnesses {
     pub(crate) seal: SealKey,
     /// The ceremonies of passkeys at the gateway's address, where it has a name.
     pub(crate) ceremonies: Option<Ceremonies>,
+    /// What receipts are signed with.
+    pub(crate) receipts: ReceiptKey,
 }
 
 impl Witnesses {
@@ -34,7 +37,7 @@ impl Witnesses {
         let ceremonies = Url::parse(origin).ok().and_then(|origin| Ceremonies::new(&origin).ok());
         let registry = Arc::new(Registry::new(seal.clone(), ceremonies.clone()));
         refresh(&registry, ledger).await?;
-        Ok(Self { registry, seal, ceremonies })
+        Ok(Self { registry, seal, ceremonies, receipts: home.receipt_key()? })
     }
 }
 

@@ -17,6 +17,8 @@ use yesgate_core::render::Sanitized;
 use yesgate_http::edge::pages::Pages as _;
 use yesgate_ledger::{Ledger, NewSession};
 
+use yesgate_proof::receipt::ReceiptKey;
+
 use super::{Site, SiteSettings};
 use crate::answer::Answer;
 use crate::desk::{
@@ -98,6 +100,7 @@ impl Play {
             keys: None,
             reign: None,
             account: None,
+            receipts: ReceiptKey::derive(&[7; 32]).unwrap(),
         };
         let site = Site::new(ledger.clone(), Arc::new(Dice::default()), Arc::new(BareDesk), settings);
         Self { site, ledger }

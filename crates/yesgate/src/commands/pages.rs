@@ -37,9 +37,9 @@ pub(super) fn site(
     upstream: Option<UpstreamSettings>,
 ) -> Arc<Site> {
     let public = config.public_url.as_ref().map(|url| url.to_string().trim_end_matches('/').to_owned());
-    let Witnesses { registry, seal, ceremonies } = witnesses;
+    let Witnesses { registry, seal, ceremonies, receipts } = witnesses;
     let keys = ceremonies.map(|ceremonies| Keys::new(registry, seal, ceremonies));
-    let settings = SiteSettings { public, proves: proves(naming), keys, reign: None, account: None };
+    let settings = SiteSettings { public, proves: proves(naming), keys, reign: None, account: None, receipts };
     let site = Site::new(ledger, Arc::new(SystemEntropy), Arc::new(desk), settings);
     let site = match mailer {
         Some(mailer) => site.with_mail(Arc::new(LinkCourier(mailer))),
