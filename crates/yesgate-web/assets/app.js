@@ -88,7 +88,8 @@ async function lookAgain() {
     setClock(Date.parse(answer.headers.get("date")));
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     document.title = page.title;
-    put(page, "header.top nav", (nav) => nav.textContent);
+    if (put(page, "header.top nav", (nav) => nav.textContent)) showTab();
+    sayStopped(page);
     const content = put(page, "[data-live]", (live) => live.dataset.live);
     if (content) {
       holdBack(content);
@@ -100,6 +101,18 @@ async function lookAgain() {
     looking = false;
     if (again) { again = false; setTimeout(lookAgain, 250); }
   }
+}
+
+// That everything is stopped stands on every page as soon as it is; the place itself stays, so that it is read out.
+function sayStopped(page) {
+  const [here, there] = [document, page].map((root) => root.querySelector("#stopped"));
+  if (here && there && here.textContent !== there.textContent) here.replaceChildren(...there.childNodes);
+}
+
+// On a phone the pages stand in one row; the one that is open can be seen in it.
+function showTab() {
+  const tab = document.querySelector("header.top nav [aria-current]");
+  if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.clientWidth / 2;
 }
 
 // The answer tells whole seconds; only a clock that is further off than that is wrong.
@@ -207,6 +220,7 @@ passkeys(document);
 addEventListener("hashchange", takeLink);
 holdBack(document);
 focusNo();
+showTab();
 if (document.querySelector("header.top")) {
   setInterval(runDown, 1000);
   const live = new EventSource("/live");

@@ -11,6 +11,7 @@
 
 mod answer;
 mod assets;
+mod browser;
 mod budgets;
 pub mod by_mail;
 mod decide;

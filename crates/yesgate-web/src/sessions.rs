@@ -7,6 +7,7 @@ use yesgate_core::person::Session;
 use yesgate_core::render::Sanitized;
 
 use crate::answer::{self, Answer};
+use crate::browser;
 use crate::site::{Site, Trouble, Visit};
 use crate::token::Pace;
 use crate::view::{Frame, Tab, ago, moment};
@@ -24,6 +25,8 @@ struct Page {
 struct Line {
     id: String,
     browser: Sanitized,
+    /// What it said of itself, where that says more.
+    raw: Option<Sanitized>,
     way: &'static str,
     begun: String,
     seen: String,
@@ -39,9 +42,11 @@ impl Site {
         sessions.retain(|session| session.person == visitor.person.id);
         let token = || self.token(visitor, "/sessions/end", visit.now);
         let line = |session: &Session| {
+            let (raw, name) = (Sanitized::line(&session.browser), browser::name(&session.browser));
             Ok(Line {
                 id: session.id.to_string(),
-                browser: Sanitized::line(&session.browser),
+                raw: name.is_some().then(|| raw.clone()),
+                browser: name.map_or(raw, |name| Sanitized::line(&name)),
                 way: session.way.as_str(),
                 begun: moment(session.begun_at),
                 seen: ago(session.seen_at, visit.now),

@@ -44,7 +44,7 @@ fn look_at(page: &Page, device: &str, look: Look) {
 }
 
 /// What is kept as a picture for the documentation.
-const PICTURES: [&str; 9] = [
+const PICTURES: [&str; 11] = [
     "inbox-phone-light",
     "inbox-desktop-dark",
     "question-phone-light",
@@ -52,6 +52,8 @@ const PICTURES: [&str; 9] = [
     "question-desktop-light",
     "lost-phone-dark",
     "history-desktop-light",
+    "figures-phone-light",
+    "figures-desktop-dark",
     "grants-desktop-dark",
     "sign-in-phone-light",
 ];
@@ -102,6 +104,7 @@ async fn every_page_is_sound_everywhere_and_decides_nothing() {
         ("lost", format!("/approve/{lost}")),
         ("history", "/history".to_owned()),
         ("filtered", "/history?search=guest&ending=denied".to_owned()),
+        ("figures", "/figures".to_owned()),
         ("grants", "/grants".to_owned()),
         ("sessions", "/sessions".to_owned()),
         ("keys", "/keys".to_owned()),
@@ -123,6 +126,13 @@ async fn every_page_is_sound_everywhere_and_decides_nothing() {
             // axe-core takes its time: it sees each page in both themes and at both widths, on two devices of the four.
             let look = if (device + number) % 2 == 0 { Look::Close } else { Look::Quick };
             look_at(page, name, look);
+            if name.starts_with("phone") && *place != "sign-in" {
+                let head = page.evaluate("document.querySelector('header.top').offsetHeight");
+                assert!(head.as_u64().unwrap() < 125, "the head has two rows on a phone: {head}");
+            }
+            if *place == "sessions" {
+                assert!(page.text("main").contains("Chrome"), "{}", page.outline());
+            }
             let lines = page.count(".line");
             assert!(*place != "filtered" || lines == 1, "{}", page.outline());
         }

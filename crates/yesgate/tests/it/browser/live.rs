@@ -98,6 +98,14 @@ async fn an_open_page_follows_what_happens() {
     inbox.wait_for_text("Nothing waits for you");
     until("the title counts nothing", || (inbox.title() == "Inbox · Yesgate").then_some(()));
 
+    // That everything is stopped stands on every open page, as long as it is.
+    play.stage.stage().yesgate(&["panic", "--reason", "the intern has left"]).ok();
+    for page in [&inbox, &question] {
+        page.wait_for_text("the intern has left");
+    }
+    play.stage.stage().yesgate(&["panic", "--lift"]).ok();
+    inbox.wait_until_gone("Everything is stopped");
+
     // A link that is shown once stays, though its page cannot be read again.
     inbox.goto(&play.gateway.page("/people"));
     inbox.click("button", "New sign-in link for owner");
