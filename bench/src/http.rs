@@ -6,7 +6,7 @@
 mod client;
 mod memory;
 mod peers;
-mod process;
+pub(crate) mod process;
 mod sdk;
 mod server;
 mod ways;

@@ -13,6 +13,7 @@ mod client;
 mod http;
 mod machine;
 mod memory;
+mod pages;
 mod peers;
 mod redeems;
 mod relay;
@@ -77,7 +78,7 @@ fn measure(pace: Pace, output: Output, only: &str) -> Result<()> {
     let peers = peers::installed(&subject)?;
     end_in_time();
     let mut report = Report::begin(pace, &subject, &peers);
-    let sections: [(&str, &dyn Fn() -> Result<report::Section>); 10] = [
+    let sections: [(&str, &dyn Fn() -> Result<report::Section>); 11] = [
         ("calls that pass", &|| calls::measure(&subject, &peers, pace)),
         ("calls in flight", &|| calls::measure_in_flight(&subject, pace)),
         ("verdicts", &|| verdicts::measure(pace)),
@@ -88,6 +89,7 @@ fn measure(pace: Pace, output: Output, only: &str) -> Result<()> {
         ("http, many calls at a time", &|| http::measure_many(&subject, pace)),
         ("http, beside peers", &|| http::measure_peers(&subject, pace)),
         ("http, memory", &|| http::measure_memory(&subject, pace)),
+        ("pages", &|| pages::measure(&subject, pace)),
     ];
     for (name, section) in sections.into_iter().filter(|(name, _)| name.contains(only)) {
         eprintln!("measuring {name} …");
