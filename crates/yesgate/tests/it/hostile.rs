@@ -68,6 +68,8 @@ struct Parsed {
     heading: String,
     /// The arguments.
     arguments: String,
+    /// What the agent says why it asks.
+    claim: String,
 }
 
 /// What the browser does with each page: elements, comments and the like, and texts.
@@ -86,7 +88,8 @@ const PARSE: &str = r#"pages => pages.map(html => {
   const said = (selector) => page.querySelector(selector)?.textContent ?? "";
   const text = page.body.textContent + [...page.querySelectorAll("textarea")].map(area => area.value).join("\n");
   return { elements: elements.join(" "), leads_to, text,
-    heading: said("h1 bdi, .line .what bdi"), arguments: said("pre[aria-label=Arguments]") };
+    heading: said("h1 bdi, .line .what bdi"), arguments: said("pre[aria-label=Arguments]"),
+    claim: said("pre.claim") };
 })"#;
 
 impl Play {
@@ -119,7 +122,9 @@ impl Play {
     async fn ask(&self, payloads: &[Payload]) -> Vec<(String, String, String)> {
         let mut asked = Vec::new();
         for payload in payloads {
-            let held = self.agent.call("notes", "delete_note", payload.arguments.clone()).await;
+            let mut arguments = payload.arguments.clone();
+            arguments["__reason"] = payload.claim.clone().into();
+            let held = self.agent.call("notes", "delete_note", arguments).await;
             assert_eq!(held.status, 202, "{}: {}", payload.name, held.text);
             let question = held.text_of("intent_id");
             let page = self.owner.get(&format!("/approve/{question}")).await;
@@ -247,7 +252,7 @@ fn only_what_is_allowed_comes_out(seen: &[Seen]) {
 }
 
 /// Our chrome, and the honest words of the corpus.
-const SHOWN: &str = "⟦⟧␠×…“”éıПавдекнорстчыёשלוםעادعف٠١٥。くで書한👩💻";
+const SHOWN: &str = "┌│└⟦⟧␠×…“”éıПавдекнорстчыёשלוםעادعف٠١٥。くで書한👩💻";
 
 /// C5: a browser finds in each page the elements that it finds in every other, and nothing that leads elsewhere.
 fn pages_have_only_what_their_template_wrote(seen: &[Seen]) {
@@ -270,7 +275,8 @@ type Part = fn(&Seen) -> &str;
 
 /// REN2: two calls have two pictures, on every surface and in every part that tells them apart.
 fn no_two_look_alike(seen: &[Seen]) {
-    let surfaces: [(&str, Part); 5] = [
+    let surfaces: [(&str, Part); 6] = [
+        ("the agent's words on a page", |seen| &seen.page.claim),
         ("the heading of a page", |seen| &seen.page.heading),
         ("the arguments on a page", |seen| &seen.page.arguments),
         ("a line of the inbox", |seen| &seen.inbox.heading),
@@ -290,7 +296,8 @@ fn no_two_look_alike(seen: &[Seen]) {
 fn terminal_and_page_show_the_same(seen: &[Seen]) {
     let chrome = |seen: &Seen| -> Vec<String> {
         let about = seen.terminal.split("Arguments (").next().unwrap();
-        let names = about.lines().skip(1).map(|line| line.chars().take(12).collect());
+        let ours = about.lines().skip(1).filter(|line| !is_fenced(line));
+        let names = ours.map(|line| line.chars().take(12).collect());
         // Only the last one still waits.
         names.filter(|name: &String| name.trim() != "decide by").collect()
     };
@@ -301,6 +308,9 @@ fn terminal_and_page_show_the_same(seen: &[Seen]) {
             arguments(&one.terminal).lines().map(|line| line.strip_prefix("  ").unwrap()).collect();
         assert_eq!(lines, one.page.arguments.lines().collect::<Vec<_>>(), "{}", one.name);
         assert_eq!(chrome(one), chrome(&seen[0]), "{}", one.name);
+        let fenced: Vec<&str> =
+            one.terminal.lines().filter(|line| is_fenced(line)).map(str::trim_start).collect();
+        assert_eq!(fenced, one.page.claim.lines().collect::<Vec<_>>(), "{}", one.name);
     }
 }
 
@@ -337,6 +347,11 @@ fn notices_have_no_word_of_it(play: &Play, seen: &[Seen]) {
     assert_eq!((notices.len(), desktop.len()), (2, 1), "{notices:#?} {desktop:#?}");
     let all: Vec<String> = notices.into_iter().chain(desktop).collect();
     insta::assert_snapshot!("notice", all.join("\n\n"));
+}
+
+/// Whether a line stands behind the bar that only we can draw.
+fn is_fenced(line: &str) -> bool {
+    ["  ┌", "  │", "  └"].iter().any(|bar| line.starts_with(bar))
 }
 
 /// The first line of what `yesgate show` prints.

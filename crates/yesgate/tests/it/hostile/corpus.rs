@@ -10,6 +10,16 @@ use serde_json::{Map, Value, json};
 pub(super) struct Payload {
     pub(super) name: String,
     pub(super) arguments: Value,
+    /// What the agent says why it asks: the same once more, where it is a text of its size.
+    pub(super) claim: String,
+}
+
+impl Payload {
+    fn new(name: String, arguments: Value) -> Self {
+        let text =
+            arguments["id"].as_str().filter(|text| !text.trim().is_empty() && text.chars().count() <= 1000);
+        Self { claim: text.map_or_else(|| name.clone(), str::to_owned), name, arguments }
+    }
 }
 
 /// All of them.
@@ -25,17 +35,14 @@ pub(super) fn payloads() -> Vec<Payload> {
         our_own_words(),
         programs(),
     ];
-    let mut all: Vec<Payload> = texts
-        .into_iter()
-        .flatten()
-        .map(|(name, text)| Payload { name, arguments: json!({"id": text}) })
-        .collect();
-    all.extend(keys().into_iter().map(|(name, key)| Payload {
-        name,
-        arguments: Value::Object(Map::from_iter([(key, json!("value"))])),
+    let mut all: Vec<Payload> =
+        texts.into_iter().flatten().map(|(name, text)| Payload::new(name, json!({"id": text}))).collect();
+    all.extend(keys().into_iter().map(|(name, key)| {
+        let members = Map::from_iter([(key, json!("value"))]);
+        Payload::new(name, Value::Object(members))
     }));
     all.extend(
-        shapes().into_iter().map(|(name, arguments)| Payload { name: format!("shape: {name}"), arguments }),
+        shapes().into_iter().map(|(name, arguments)| Payload::new(format!("shape: {name}"), arguments)),
     );
     all
 }
