@@ -154,7 +154,7 @@ async fn answer(throne: Throne, behind: Behind) -> anyhow::Result<()> {
     let bound = listening.listener.local_addr()?;
     let (_in_force, settings) = watch::channel(settings);
     let desk = Desk::new(settings, ledger.clone(), strongest, Listed::Seen);
-    let Witnesses { registry, seal, ceremonies } = witnesses;
+    let Witnesses { registry, seal, ceremonies, receipts } = witnesses;
     // Where the gates verify passkeys of another address, none is offered here.
     let ceremonies = ceremonies.filter(|_| here == origin);
     let settings = SiteSettings {
@@ -163,6 +163,7 @@ async fn answer(throne: Throne, behind: Behind) -> anyhow::Result<()> {
         keys: ceremonies.map(|ceremonies| Keys::new(registry, seal, ceremonies)),
         reign: Some(reign),
         account: Some(format!("uid-{}", rustix::process::getuid().as_raw())),
+        receipts,
     };
     let site = Site::new(ledger.clone(), Arc::new(SystemEntropy), Arc::new(desk), settings);
     let limits = EdgeLimits { connections: CONNECTIONS, ..EdgeLimits::listening_at(bound) };
