@@ -40,7 +40,7 @@ pub use self::error::LedgerError;
 pub use self::figures::{DayFigures, Figures, PersonFigures, Pondered};
 pub use self::filter::Filter;
 pub use self::ledger::{Ledger, Swept};
-pub use self::listing::{Listed, Listing, Stage};
+pub use self::listing::{Asks, Listed, Listing, Stage};
 pub use self::people::{LinkUse, NewSession, NotSet};
 pub use self::purge::Purged;
 pub use self::regime::Suspected;

@@ -1,5 +1,7 @@
 //! Lists of questions for people: those of one organisation, some at a time, however many there are.
 
+use jiff::Timestamp;
+use yesgate_core::caller::Caller;
 use yesgate_core::id::OrgId;
 use yesgate_core::intent::Intent;
 
@@ -30,6 +32,8 @@ pub enum Stage {
     Lost,
     /// Nothing more comes of them, the newest first.
     Over,
+    /// All of them, the newest first.
+    Any,
 }
 
 /// One question of a list.
@@ -41,7 +45,28 @@ pub struct Listed {
     pub intent: Intent,
 }
 
+/// What one caller has asked, in all.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Asks {
+    /// Who.
+    pub caller: Caller,
+    /// How many questions.
+    pub count: u64,
+    /// When the first was opened.
+    pub first: Timestamp,
+    /// When the last was.
+    pub last: Timestamp,
+}
+
 impl Ledger {
+    /// How much each caller has asked, as the audit trail tells it.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn asks(&self) -> Result<Vec<Asks>, LedgerError> {
+        self.store().asks().await
+    }
+
     /// Lists questions of one organisation.
     ///
     /// # Errors

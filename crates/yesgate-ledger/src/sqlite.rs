@@ -54,7 +54,7 @@ use crate::credentials::KeptCredential;
 use crate::error::LedgerError;
 use crate::figures::Figures;
 use crate::filter::Filter;
-use crate::listing::{Listed, Listing, Stage};
+use crate::listing::{Asks, Listed, Listing, Stage};
 use crate::report::{AuditRow, VerifyReport};
 use crate::secret::SecretKey;
 use crate::spending::Spending;
@@ -211,6 +211,10 @@ impl Sqlite {
 
     pub(crate) async fn grants_for(&self, slot: SlotKey) -> Result<Vec<GrantRecord>, LedgerError> {
         self.read_sealed(move |connection, seal| grants::of_slot(connection, seal, slot)).await
+    }
+
+    pub(crate) async fn asks(&self) -> Result<Vec<Asks>, LedgerError> {
+        self.read(listing::asks).await
     }
 
     pub(crate) async fn callers(&self) -> Result<Vec<Caller>, LedgerError> {

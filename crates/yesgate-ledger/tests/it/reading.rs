@@ -151,8 +151,27 @@ async fn a_list_goes_on_where_it_ended() {
     let (first, last) = list(&org, Stage::Over, None, 1).await;
     let (rest, _) = list(&org, Stage::Over, last, 9).await;
     assert_eq!([first, rest].concat(), [id(2), id(1)]);
+    let (first, last) = list(&org, Stage::Any, None, 2).await;
+    let (rest, _) = list(&org, Stage::Any, last, 9).await;
+    assert_eq!([first, rest].concat(), [id(5), id(4), id(3), id(2), id(1)]);
     assert_eq!(list(&"other".parse().unwrap(), Stage::Waiting, None, 9).await.0, []);
+    assert_eq!(list(&"other".parse().unwrap(), Stage::Any, None, 9).await.0, []);
     assert_eq!(ledger.count(&org, Stage::Waiting, 100).await.unwrap(), 3);
     assert_eq!(ledger.count(&org, Stage::Waiting, 2).await.unwrap(), 2);
     assert_eq!(ledger.count(&org, Stage::Lost, 2).await.unwrap(), 0);
+    assert_eq!(ledger.count(&org, Stage::Any, 100).await.unwrap(), 5);
+}
+
+/// What a caller has asked is told by the trail: how often, first and last.
+#[tokio::test]
+async fn what_each_caller_has_asked_is_counted() {
+    let clock = TestClock::new();
+    let ledger = in_memory(&clock).await;
+    assert_eq!(ledger.asks().await.unwrap(), []);
+    let first = ledger.now();
+    ask_all(&ledger, 1..=2).await;
+    let [asks] = <[_; 1]>::try_from(ledger.asks().await.unwrap()).unwrap();
+    assert_eq!(asks.caller, question("t", &json!({})).binding.caller);
+    assert_eq!(asks.count, 2);
+    assert!(first <= asks.first && asks.first <= asks.last && asks.last <= ledger.now());
 }
