@@ -131,12 +131,10 @@ impl Handler for Door {
 
     async fn handle(&self, request: Request<Incoming>, from: SocketAddr) -> Response<Body> {
         let (parts, body) = request.into_parts();
-        let place = place(parts.uri.path())
-            .or_else(|| self.rest.find(parts.uri.path()).map(|found| Place::Rest(Box::new(found))));
-        let place = place.or_else(|| self.pages.has(parts.uri.path()).then_some(Place::Page));
+        let place = self.place(&parts);
         let checked = match &place {
             // People come to a page by links, wherever those stand.
-            Some(Place::Page) => self.guard.check_page(&parts),
+            Some(Place::Page) if !self.pages.is_api(parts.uri.path()) => self.guard.check_page(&parts),
             Some(_) | None => self.guard.check(&parts),
         };
         let admitted = match checked {
@@ -159,12 +157,20 @@ impl Handler for Door {
         let mut response = match place {
             Some(Place::Endpoint(scope)) => self.endpoint(scope, parts, body).await,
             Some(Place::Rest(found)) => self.rest(*found, parts, body).await,
+            Some(Place::PeopleOnly) => self.people_only(&parts.headers),
+            Some(Place::AgentsOnly) => {
+                let words = "This is for agents with a key: a session never calls a tool. Nothing ran.";
+                rest::failure(StatusCode::FORBIDDEN, "not_for_people", words)
+            }
             Some(Place::Alive) => only_get(&parts.method, || plain(StatusCode::OK, "alive\n")),
             Some(Place::Ready) => only_get(&parts.method, || self.ready()),
             Some(Place::Metrics) if self.shows_metrics => only_get(&parts.method, || self.numbers()),
             Some(Place::Metrics | Place::Page) | None => {
                 self.metrics.rejected(Rejection::Path);
-                failure(StatusCode::NOT_FOUND, "there is nothing here")
+                match parts.uri.path().starts_with("/api/") {
+                    true => rest::failure(StatusCode::NOT_FOUND, "not_found", "There is nothing here."),
+                    false => failure(StatusCode::NOT_FOUND, "there is nothing here"),
+                }
             }
         };
         admitted.decorate(&mut response);
@@ -173,6 +179,36 @@ impl Handler for Door {
 }
 
 impl Door {
+    /// Where a request leads. Whoever shows a key is an agent, whatever cookies come with it; whoever comes with the
+    /// session of a browser alone is a person. Neither is ever taken for the other.
+    fn place(&self, parts: &http::request::Parts) -> Option<Place> {
+        let path = parts.uri.path();
+        if let Some(place) = place(path) {
+            return Some(place);
+        }
+        let is_agent = parts.headers.contains_key(AUTHORIZATION);
+        let is_person = !is_agent && self.pages.has_session(&parts.headers);
+        let of_people = self.pages.has(path);
+        match self.rest.find(path) {
+            Some(_) if of_people && is_person => Some(Place::Page),
+            Some(_) if is_person => Some(Place::AgentsOnly),
+            Some(found) => Some(Place::Rest(Box::new(found))),
+            None if is_agent && self.pages.is_api(path) => Some(Place::PeopleOnly),
+            None => of_people.then_some(Place::Page),
+        }
+    }
+
+    /// What an agent is told where only people are.
+    fn people_only(&self, headers: &HeaderMap) -> Response<Body> {
+        if let Err(stranger) = self.keeper.caller(headers) {
+            self.metrics.unauthorized();
+            return stranger.response(|status, words| rest::failure(status, "unauthorized", words));
+        }
+        let words =
+            "This is for people who are signed in: a key never sees or decides it. Nothing was changed.";
+        rest::failure(StatusCode::FORBIDDEN, "not_for_agents", words)
+    }
+
     /// What comes by REST: the same caller, the same limits, other words.
     async fn rest(&self, found: rest::Found, parts: http::request::Parts, body: Incoming) -> Response<Body> {
         let refused = found.refused(&parts.method, &parts.headers);
@@ -272,6 +308,10 @@ enum Place {
     Endpoint(Scope),
     Rest(Box<rest::Found>),
     Page,
+    /// Something of people's, and an agent comes.
+    PeopleOnly,
+    /// Something of agents', and a person comes.
+    AgentsOnly,
     Alive,
     Ready,
     Metrics,

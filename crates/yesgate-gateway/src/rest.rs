@@ -8,9 +8,10 @@
 mod answer;
 mod call;
 mod consent;
+mod decide;
 mod look;
 pub mod openapi;
-mod status;
+mod pace;
 mod table;
 
 use std::collections::HashMap;
@@ -20,11 +21,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ALLOW, HeaderValue};
 use http::{HeaderMap, Method, Response, StatusCode};
+use serde_json::Value;
 use tokio::task::AbortHandle;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::{IntentId, ServerName};
 use yesgate_core::policy::{RouteTarget, Routes};
 
+use self::openapi::Annex;
+use self::pace::Looks;
 use self::table::{Endpoint, ROUTES, Verb};
 use crate::base::Base;
 use crate::board::Board;
@@ -44,10 +48,13 @@ pub struct RestFront {
     naming: Naming,
     public: Option<Base>,
     outcome: Duration,
+    annex: Annex,
     changeable: RwLock<Arc<Changeable>>,
     parties: Parties,
     /// What applications were permitted and have not told the end of: each is given up in time.
     unsettled: Arc<Mutex<HashMap<IntentId, AbortHandle>>>,
+    /// Who has looked at what, and when.
+    looks: Looks,
 }
 
 /// What does not change while the gateway runs.
@@ -59,6 +66,8 @@ pub struct RestSettings {
     pub public: Option<Base>,
     /// How long an application may take to say how a permitted operation ended.
     pub outcome: Duration,
+    /// What the description has of people's paths.
+    pub annex: Annex,
 }
 
 /// What a new configuration can change.
@@ -89,16 +98,18 @@ impl RestFront {
         settings: RestSettings,
         changeable: Changeable,
     ) -> Self {
-        let RestSettings { naming, public, outcome } = settings;
+        let RestSettings { naming, public, outcome, annex } = settings;
         Self {
             board,
             gate,
             naming,
             public,
             outcome,
+            annex,
             changeable: RwLock::new(Arc::new(changeable)),
             parties: Parties::new(MOST_PARTIES),
             unsettled: Arc::default(),
+            looks: Looks::default(),
         }
     }
 
@@ -151,11 +162,18 @@ impl RestFront {
                 (None, _, _) => nothing_here(),
             },
             Endpoint::Look => self.look(caller, values.next().unwrap_or_default()).await,
+            Endpoint::Decide => self.decide(caller, values.next().unwrap_or_default(), headers, &body).await,
+            Endpoint::Cancel => self.cancel(caller, values.next().unwrap_or_default(), &body).await,
             Endpoint::Mint => self.mint(caller, headers, &body).await,
             Endpoint::Consume => self.consume(caller, &body).await,
             Endpoint::Outcome => self.settle(caller, values.next().unwrap_or_default(), &body).await,
-            Endpoint::Document => answer::json(StatusCode::OK, &openapi::document(&self.changeable().routes)),
+            Endpoint::Document => answer::json(StatusCode::OK, &self.document()),
         }
+    }
+
+    /// The description of the whole API, with the paths that the operator named.
+    pub fn document(&self) -> Value {
+        openapi::document(&self.changeable().routes, &self.annex)
     }
 
     /// Where the sender of a request reaches us.

@@ -8,6 +8,7 @@ use http::header::{
 };
 use http::{Response, StatusCode};
 use yesgate_http::edge::body::Body;
+use yesgate_http::problem::Problem;
 
 use crate::assets;
 
@@ -74,10 +75,37 @@ pub(crate) fn other_method(methods: &[&'static str]) -> Answer {
     answer
 }
 
+/// The same, to a program.
+pub(crate) fn other_method_of_api(methods: &[&'static str]) -> Answer {
+    let methods = methods.join(", ");
+    let words = format!("Only {methods} is known here. Nothing was changed.");
+    let mut answer = problem(Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &words));
+    if let Ok(methods) = HeaderValue::try_from(methods) {
+        answer.headers_mut().insert(ALLOW, methods);
+    }
+    answer
+}
+
 /// An answer that goes on: events, one after the other.
 pub(crate) fn stream(pieces: tokio::sync::mpsc::Receiver<Bytes>) -> Answer {
     let mut answer = with_headers(StatusCode::OK, "text/event-stream", Bytes::new());
     *answer.body_mut() = Body::stream(pieces);
+    answer
+}
+
+/// Lines of JSON, one after the other.
+pub(crate) fn lines(pieces: tokio::sync::mpsc::Receiver<Bytes>) -> Answer {
+    let mut answer = with_headers(StatusCode::OK, "application/jsonl", Bytes::new());
+    *answer.body_mut() = Body::stream(pieces);
+    answer
+}
+
+/// What went wrong, for a program.
+pub(crate) fn problem(problem: Problem) -> Answer {
+    let mut answer = problem.response();
+    for (name, value) in GUARDS {
+        answer.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
     answer
 }
 

@@ -1,17 +1,16 @@
-//! Deciding a question on its page.
+//! Deciding a question on its page: from the form that somebody sent to what they said.
 //!
 //! INVARIANT: a yes is to what was on the page: the form carries its digest, and the ledger compares it.
 
 use jiff::{SignedDuration, Timestamp};
-use yesgate_core::assurance::Assurance;
 use yesgate_core::grant::{Limits, Wish, WishedScope};
 use yesgate_core::id::GrantId;
-use yesgate_core::intent::{Answer as Answered, Approver, Intent};
+use yesgate_core::intent::{Answer as Answered, Intent};
 use yesgate_core::policy::Pattern;
 use yesgate_core::proof::{Evidence, EvidenceText, Nonce, NotProven, Proven, Statement};
-use yesgate_core::refusal::Refusal;
 
 use crate::answer::{self, Answer};
+use crate::saying::{Decided, Saying, Yes};
 use crate::site::{Site, Trouble, Visit, words};
 use crate::token::Pace;
 use crate::visit::Visitor;
@@ -50,48 +49,29 @@ impl Site {
             Said::No | Said::Suspicious | Said::Words => Pace::Any,
         };
         self.take(visit, visitor, pace)?;
-        let typed = visit.form.one("typed").map(str::to_owned);
-        let by = match (said, self.signature(visit, visitor, &intent)) {
-            (Said::Yes, Some(Ok(proven))) => Approver {
-                assurance: Assurance::Verified,
-                proof: Some(proven),
-                // A key is a person's own, whatever a click proves.
-                identity: Some(visitor.person.name.to_string()),
-                ..self.approver(visitor, typed)
-            },
-            (Said::Yes, Some(Err(_))) => {
-                let words =
-                    "The passkey did not sign this call, or not in time. Nothing was decided.".to_owned();
-                return self.question(visit, visitor, Some(words)).await;
-            }
-            (Said::Yes, None) | (Said::No | Said::Suspicious | Said::Words, _) => {
-                self.approver(visitor, typed)
-            }
-        };
         let reason = visit.form.words("reason");
-        let decided = match said {
-            Said::Yes => self.say_yes(visit, &intent, by).await?,
-            Said::No => {
-                let update =
-                    self.ledger.update(intent.id(), move |intent, now| intent.deny(&by, reason, now)).await?;
-                update.ok_or(Trouble::NotFound)?
-            }
-            Said::Suspicious => {
-                let reason = reason.unwrap_or_else(|| "a human found a question of it suspicious".to_owned());
-                self.ledger.suspect(&intent, by, &reason).await?.denied
-            }
+        let saying = match said {
+            Said::Yes => match self.signature(visit, visitor, &intent) {
+                Some(Err(_)) => {
+                    let words = "The passkey did not sign this call, or not in time. Nothing was decided.";
+                    return self.question(visit, visitor, Some(words.to_owned())).await;
+                }
+                signed => Saying::Yes(Box::new(Yes {
+                    seen: visit.digest("seen")?,
+                    typed: visit.form.one("typed").map(str::to_owned),
+                    proof: signed.and_then(Result::ok),
+                    remember: self.wish(visit)?,
+                })),
+            },
+            Said::No => Saying::No(reason),
+            Said::Suspicious => Saying::Suspicious(reason),
             Said::Words => {
-                let text = reason.ok_or(Trouble::Nonsense("there are no words to answer with"))?;
-                let update = self
-                    .ledger
-                    .update(intent.id(), move |intent, now| intent.respond(&by, text, now))
-                    .await?;
-                update.ok_or(Trouble::NotFound)?
+                Saying::Words(reason.ok_or(Trouble::Nonsense("there are no words to answer with"))?)
             }
         };
-        match decided {
-            Ok(()) => Ok(answer::see(&format!("/approve/{}", intent.id()))),
-            Err(refusal) => self.not_decided(visit, visitor, &intent, &refusal).await,
+        match self.say(visitor, &intent, saying).await? {
+            Decided::Done | Decided::Counted => Ok(answer::see(&format!("/approve/{}", intent.id()))),
+            Decided::Not(refusal) => self.question(visit, visitor, Some(words(&refusal))).await,
         }
     }
 
@@ -118,28 +98,6 @@ impl Site {
         Some(proven().ok_or(NotProven))
     }
 
-    async fn say_yes(
-        &self,
-        visit: &Visit,
-        intent: &Intent,
-        by: Approver,
-    ) -> Result<Result<(), Refusal>, Trouble> {
-        let seen = visit.digest("seen")?;
-        match self.wish(visit)? {
-            None => {
-                let update = self
-                    .ledger
-                    .update(intent.id(), move |intent, now| intent.approve(&by, seen, now))
-                    .await?;
-                update.ok_or(Trouble::NotFound)
-            }
-            Some(wish) => {
-                let made = self.ledger.approve_and_remember(intent.id(), by, seen, wish).await?;
-                Ok(made.ok_or(Trouble::NotFound)?.map(drop))
-            }
-        }
-    }
-
     /// What is to be remembered, where anything is.
     fn wish(&self, visit: &Visit) -> Result<Option<Wish>, Trouble> {
         let scope = match visit.form.one("remember") {
@@ -164,21 +122,6 @@ impl Site {
         let limits = Limits::new(uses, until, visit.now);
         let limits = limits.ok_or(Trouble::Nonsense("a yes is not remembered without a limit"))?;
         Ok(Some(Wish { id: GrantId::from_entropy(self.draw()?), scope, limits }))
-    }
-
-    /// Shows the question again, with why nothing, or not all, was decided. A yes that is one of several is none.
-    async fn not_decided(
-        &self,
-        visit: &Visit,
-        visitor: &Visitor,
-        before: &Intent,
-        refusal: &Refusal,
-    ) -> Result<Answer, Trouble> {
-        let current = self.ledger.intent(before.id()).await?.ok_or(Trouble::NotFound)?;
-        if current.yeses().len() > before.yeses().len() {
-            return Ok(answer::see(&format!("/approve/{}", before.id())));
-        }
-        self.question(visit, visitor, Some(words(refusal))).await
     }
 
     /// Settles a run whose answer was lost.

@@ -9,9 +9,10 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use serde_json::Value;
 use yesgate_core::class::Class;
 use yesgate_core::digest::DefinitionDigest;
-use yesgate_core::id::{OrgId, ServerName, ToolName};
+use yesgate_core::id::{KeyId, OrgId, ServerName, ToolName};
 use yesgate_core::intent::Intent;
 use yesgate_core::policy::RuleWords;
 use yesgate_core::refusal::Refusal;
@@ -45,6 +46,12 @@ pub trait Desk: Debug + Send + Sync {
     /// What the policy in force would say of calls that were asked about, one by one. `None`: their tool is described
     /// differently by now, or is gone.
     async fn hindsight(&self, intents: &[Intent]) -> Result<Vec<Option<Hindsight>>, DeskError>;
+
+    /// The description of the whole API (OpenAPI), with the paths that the operator named.
+    fn document(&self) -> Value;
+
+    /// Revokes keys of agents. When it is done, none of them is let in any more.
+    async fn revoke_clients(&self, keys: Vec<KeyId>, by: &str) -> Result<(), DeskError>;
 }
 
 /// What becomes of a question whose arguments a human changed.

@@ -73,7 +73,7 @@ impl Site {
 }
 
 /// Whether all words of a search are in what a list shows of a question.
-fn has(intent: &Intent, search: &str) -> bool {
+pub(crate) fn has(intent: &Intent, search: &str) -> bool {
     let binding = &intent.question().binding;
     let decided = intent.decision().map(|decision| decision.by.clone()).unwrap_or_default();
     let text = format!(

@@ -10,6 +10,7 @@
 //!   [`desk::Desk`].
 
 mod answer;
+mod api;
 mod assets;
 mod browser;
 mod budgets;
@@ -31,6 +32,8 @@ mod people;
 mod policy;
 mod question;
 mod receipt;
+mod reference;
+mod saying;
 mod sessions;
 mod sign_in;
 mod site;
@@ -43,5 +46,6 @@ pub mod upstream;
 mod view;
 mod visit;
 
+pub use self::api::openapi::{Described, described};
 pub use self::keys::{Keys, refresh};
 pub use self::site::{Site, SiteSettings};

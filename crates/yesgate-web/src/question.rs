@@ -345,7 +345,7 @@ fn costs(spend: &Spend) -> String {
 }
 
 /// Words that only the agent brought.
-fn claim(intent: &Intent) -> Option<Vec<Sanitized>> {
+pub(crate) fn claim(intent: &Intent) -> Option<Vec<Sanitized>> {
     let why = intent.question().claim.as_deref().map(|claim| fence(WHY_CLAIMED, claim));
     let said = intent.decision().filter(|decision| decision.surface == Surface::Agent);
     let said = said.and_then(|decision| decision.reason.as_deref()).map(|said| fence(CLAIM, said));
@@ -354,7 +354,7 @@ fn claim(intent: &Intent) -> Option<Vec<Sanitized>> {
 }
 
 /// What the server answered, with secrets taken out.
-fn result(intent: &Intent) -> Option<Vec<Sanitized>> {
+pub(crate) fn result(intent: &Intent) -> Option<Vec<Sanitized>> {
     let stored = intent.result()?;
     let value = parse_lenient(stored.json.as_bytes(), Limits::SERVER).ok()?;
     let shown = match stored.kind {
@@ -378,7 +378,7 @@ pub(crate) fn keys(value: &Value) -> usize {
 }
 
 /// The state as it is now: one whose time is over has expired, whether somebody noticed or not.
-fn state(intent: &Intent, now: Timestamp) -> &'static str {
+pub(crate) fn state(intent: &Intent, now: Timestamp) -> &'static str {
     let is_over = intent.ends_at().is_some_and(|end| now >= end);
     if is_over { State::Expired.as_str() } else { intent.state().as_str() }
 }

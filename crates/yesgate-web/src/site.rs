@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode};
 use jiff::Timestamp;
 use tokio::sync::watch;
 use yesgate_core::assurance::Assurance;
@@ -162,7 +162,13 @@ impl Site {
     /// Answers one request.
     async fn handle(&self, parts: Parts, body: Bytes) -> Answer {
         let (place, access, name) = match table::find(&parts.method, parts.uri.path()) {
+            Found::Place(Place::Api(api), access, name) => {
+                return self.api((api, access, name.unwrap_or_default()), parts, &body).await;
+            }
             Found::Place(place, access, name) => (place, access, name.unwrap_or_default()),
+            Found::OtherMethod(methods) if table::is_api(parts.uri.path()) => {
+                return answer::other_method_of_api(&methods);
+            }
             Found::OtherMethod(methods) => return answer::other_method(&methods),
             Found::Nothing => return nothing_here(),
         };
@@ -207,7 +213,8 @@ impl Site {
         })
     }
 
-    async fn visitor(&self, address: &Address, parts: &Parts) -> Result<Option<Visitor>, Trouble> {
+    /// Who comes, where their session counts.
+    pub(crate) async fn visitor(&self, address: &Address, parts: &Parts) -> Result<Option<Visitor>, Trouble> {
         let Some(secret) = address.secret(&parts.headers) else { return Ok(None) };
         let Some((session, person)) = self.ledger.session(self.hash(&secret)).await? else { return Ok(None) };
         if self.ledger.now().duration_since(session.seen_at) >= Session::SEEN_STEP {
@@ -267,7 +274,9 @@ impl Site {
             | Place::SetPerson
             | Place::Stop
             | Place::SetStop
-            | Place::Thaw => Err(Trouble::NotFound),
+            | Place::Thaw
+            | Place::Reference
+            | Place::Api(_) => Err(Trouble::NotFound),
         }
     }
 
@@ -308,6 +317,7 @@ impl Site {
             Place::Stop => self.stop_page(visit, visitor).await,
             Place::SetStop => self.set_stop(visit, visitor).await,
             Place::Thaw => self.thaw(visit, visitor).await,
+            Place::Reference => self.reference(visitor).await,
             Place::Style
             | Place::Script
             | Place::Icon
@@ -317,7 +327,8 @@ impl Site {
             | Place::GoUpstream
             | Place::ReturnFromUpstream
             | Place::BeginPasskey
-            | Place::UsePasskey => Err(Trouble::NotFound),
+            | Place::UsePasskey
+            | Place::Api(_) => Err(Trouble::NotFound),
         }
     }
 
@@ -368,6 +379,11 @@ impl Site {
         &self.settings.receipts
     }
 
+    /// The origin that people know us by, where the operator says so.
+    pub(crate) fn public(&self) -> Option<&str> {
+        self.settings.public.as_deref()
+    }
+
     /// How well a yes on a page proves a human.
     pub(crate) const fn proves(&self) -> Assurance {
         self.settings.proves
@@ -378,6 +394,14 @@ impl Site {
 impl Pages for Site {
     fn has(&self, path: &str) -> bool {
         table::find(&Method::GET, path) != Found::Nothing
+    }
+
+    fn is_api(&self, path: &str) -> bool {
+        table::is_api(path)
+    }
+
+    fn has_session(&self, headers: &HeaderMap) -> bool {
+        Address::of(headers, self.public()).is_some_and(|address| address.secret(headers).is_some())
     }
 
     async fn answer(&self, parts: Parts, body: Bytes) -> Answer {

@@ -5,6 +5,7 @@
 use http::Method;
 use yesgate_core::person::Role;
 
+use crate::api::Api;
 use crate::upstream::CALLBACK;
 
 /// What there is.
@@ -98,6 +99,10 @@ pub(crate) enum Place {
     SetStop,
     /// Ends the freeze of a client.
     Thaw,
+    /// The reference of the API.
+    Reference,
+    /// Something for programs that a person runs.
+    Api(Api),
 }
 
 /// Who may come.
@@ -125,6 +130,10 @@ const fn get(path: &'static str, access: Access, place: Place) -> Entry {
 
 const fn post(path: &'static str, access: Access, place: Place) -> Entry {
     Entry { method: "POST", path, access, place }
+}
+
+const fn delete(path: &'static str, access: Access, place: Place) -> Entry {
+    Entry { method: "DELETE", path, access, place }
 }
 
 const VIEWER: Access = Access::AtLeast(Role::Viewer);
@@ -182,6 +191,32 @@ pub(crate) const TABLE: [Entry; 45] = [
     post("/stop/thaw", APPROVER, Place::Thaw),
 ];
 
+/// The same for programs, and what explains it.
+pub(crate) const API: [Entry; 16] = [
+    get("/api/docs", VIEWER, Place::Reference),
+    get("/api/openapi.json", VIEWER, Place::Api(Api::Document)),
+    get("/api/me", VIEWER, Place::Api(Api::Me)),
+    get("/api/me/sessions", VIEWER, Place::Api(Api::Sessions)),
+    delete("/api/me/sessions", VIEWER, Place::Api(Api::EndEverything)),
+    delete("/api/me/sessions/{session_id}", VIEWER, Place::Api(Api::EndSession)),
+    get("/api/intents", VIEWER, Place::Api(Api::List)),
+    get("/api/intents/{intent_id}", VIEWER, Place::Api(Api::Look)),
+    post("/api/intents/{intent_id}/decide", APPROVER, Place::Api(Api::Decide)),
+    post("/api/intents/{intent_id}/cancel", APPROVER, Place::Api(Api::Cancel)),
+    get("/api/grants", VIEWER, Place::Api(Api::Grants)),
+    get("/api/grants/{grant_id}", VIEWER, Place::Api(Api::Grant)),
+    delete("/api/grants/{grant_id}", APPROVER, Place::Api(Api::RevokeGrant)),
+    get("/api/audit", OWNER, Place::Api(Api::Export)),
+    // Everybody has their own, and an owner those of all.
+    get("/api/clients", VIEWER, Place::Api(Api::Clients)),
+    delete("/api/clients/{client_id}", VIEWER, Place::Api(Api::RevokeClient)),
+];
+
+/// Every path that there is.
+pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
+    TABLE.iter().chain(&API)
+}
+
 /// Where a request leads.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Found {
@@ -197,7 +232,7 @@ pub(crate) enum Found {
 pub(crate) fn find(method: &Method, path: &str) -> Found {
     let method = if method == Method::HEAD { "GET" } else { method.as_str() };
     let fitting: Vec<(&Entry, Option<String>)> =
-        TABLE.iter().filter_map(|entry| Some((entry, fit(entry.path, path)?))).collect();
+        entries().filter_map(|entry| Some((entry, fit(entry.path, path)?))).collect();
     if fitting.is_empty() {
         return Found::Nothing;
     }
@@ -205,6 +240,11 @@ pub(crate) fn find(method: &Method, path: &str) -> Found {
         Some((entry, name)) => Found::Place(entry.place, entry.access, name.clone()),
         None => Found::OtherMethod(fitting.iter().map(|(entry, _)| entry.method).collect()),
     }
+}
+
+/// Whether a path is for programs: whatever goes wrong there is told to one.
+pub(crate) fn is_api(path: &str) -> bool {
+    API.iter().any(|entry| entry.place != Place::Reference && fit(entry.path, path).is_some())
 }
 
 /// What stands in the place of the name in braces, where this is the pattern of a path. The names are ids, which
@@ -228,13 +268,21 @@ fn fit(pattern: &str, path: &str) -> Option<Option<String>> {
 mod tests {
     use http::Method;
 
-    use super::{Access, Found, Place, TABLE, find};
+    use super::{API, Access, Found, Place, entries, find};
+    use yesgate_core::policy::OWN_SEGMENTS;
 
     #[test]
     fn a_path_and_a_method_have_one_place() {
-        for entry in TABLE {
-            let path = entry.path.replace("{intent_id}", "x").replace("{grant_id}", "x");
-            let path = path.replace("{person_id}", "x").replace("{credential_id}", "x");
+        for entry in entries() {
+            let names = [
+                "{intent_id}",
+                "{grant_id}",
+                "{person_id}",
+                "{credential_id}",
+                "{session_id}",
+                "{client_id}",
+            ];
+            let path = names.iter().fold(entry.path.to_owned(), |path, name| path.replace(name, "x"));
             let method = Method::from_bytes(entry.method.as_bytes()).unwrap();
             let value = entry.path.contains('{').then(|| "x".to_owned());
             assert_eq!(find(&method, &path), Found::Place(entry.place, entry.access, value), "{path}");
@@ -249,7 +297,7 @@ mod tests {
     #[test]
     fn only_the_sign_in_and_its_looks_are_open_to_anyone() {
         let open: Vec<Place> =
-            TABLE.iter().filter(|entry| entry.access == Access::Anyone).map(|entry| entry.place).collect();
+            entries().filter(|entry| entry.access == Access::Anyone).map(|entry| entry.place).collect();
         assert_eq!(
             open,
             [
@@ -265,5 +313,14 @@ mod tests {
                 Place::UsePasskey
             ]
         );
+    }
+
+    /// H8: no route of the operator's can hide one of ours.
+    #[test]
+    fn every_path_under_api_is_closed_to_the_operator() {
+        for entry in API {
+            let rest = entry.path.strip_prefix("/api/").unwrap();
+            assert!(OWN_SEGMENTS.contains(&rest.split('/').next().unwrap()), "{}", entry.path);
+        }
     }
 }

@@ -59,18 +59,8 @@ impl Tokens {
         pace: Pace,
         now: Timestamp,
     ) -> Result<(), Untaken> {
-        let bytes = from_hex(token).ok_or(Untaken::Foreign)?;
-        let (head, tag) = bytes.split_at_checked(24).ok_or(Untaken::Foreign)?;
-        hmac::verify(&key(secret), &message(action, head), tag).map_err(|_| Untaken::Foreign)?;
-        let (issued, nonce) = head.split_first_chunk::<8>().ok_or(Untaken::Foreign)?;
-        let nonce = <[u8; 16]>::try_from(nonce).map_err(|_| Untaken::Foreign)?;
-        let issued =
-            Timestamp::from_millisecond(i64::from_be_bytes(*issued)).map_err(|_| Untaken::Foreign)?;
-        let age = now.duration_since(issued);
-        if age >= LIFETIME || age.is_negative() {
-            return Err(Untaken::Old);
-        }
-        if pace == Pace::Human && age < INERT {
+        let Read { issued, nonce } = Read::of(secret, action, token, now)?;
+        if pace == Pace::Human && now.duration_since(issued) < INERT {
             return Err(Untaken::Hasty);
         }
         let mut used = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,6 +72,39 @@ impl Tokens {
             return Err(Untaken::Used);
         }
         Ok(())
+    }
+
+    /// Looks at a token that goes with many requests: made for this session and this purpose, and not too old.
+    pub(crate) fn look(
+        secret: &SessionSecret,
+        action: &str,
+        token: &str,
+        now: Timestamp,
+    ) -> Result<(), Untaken> {
+        Read::of(secret, action, token, now).map(drop)
+    }
+}
+
+/// What stands in a token that is one of ours.
+struct Read {
+    issued: Timestamp,
+    nonce: [u8; 16],
+}
+
+impl Read {
+    fn of(secret: &SessionSecret, action: &str, token: &str, now: Timestamp) -> Result<Self, Untaken> {
+        let bytes = from_hex(token).ok_or(Untaken::Foreign)?;
+        let (head, tag) = bytes.split_at_checked(24).ok_or(Untaken::Foreign)?;
+        hmac::verify(&key(secret), &message(action, head), tag).map_err(|_| Untaken::Foreign)?;
+        let (issued, nonce) = head.split_first_chunk::<8>().ok_or(Untaken::Foreign)?;
+        let nonce = <[u8; 16]>::try_from(nonce).map_err(|_| Untaken::Foreign)?;
+        let issued =
+            Timestamp::from_millisecond(i64::from_be_bytes(*issued)).map_err(|_| Untaken::Foreign)?;
+        let age = now.duration_since(issued);
+        if age >= LIFETIME || age.is_negative() {
+            return Err(Untaken::Old);
+        }
+        Ok(Self { issued, nonce })
     }
 }
 
@@ -142,6 +165,17 @@ mod tests {
         );
         assert_eq!(take(&issue(3), 1, "/approve/a", Pace::Any, at(-1)), Err(Untaken::Old));
         assert_eq!(take(&issue(4), 1, "/approve/a", Pace::Any, at(0)), Ok(()));
+    }
+
+    /// O-K3: the token of a session's requests is good for that session and that purpose, many times, not for ever.
+    #[test]
+    fn a_token_for_many_requests_is_good_for_one_session_and_purpose() {
+        let token = Tokens::issue(&secret(1), "/api", [1; 32], at(0));
+        let look = |who, action, now| Tokens::look(&secret(who), action, &token, now);
+        assert_eq!((look(1, "/api", at(1)), look(1, "/api", at(2))), (Ok(()), Ok(())));
+        assert_eq!(look(2, "/api", at(1)), Err(Untaken::Foreign));
+        assert_eq!(look(1, "/approve/a", at(1)), Err(Untaken::Foreign));
+        assert_eq!(look(1, "/api", at(8 * 60 * 60 * 1000)), Err(Untaken::Old));
     }
 
     #[test]

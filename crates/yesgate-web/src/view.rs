@@ -40,6 +40,8 @@ pub(crate) enum Tab {
     Keys,
     Sessions,
     Stop,
+    /// Linked from below every page.
+    Reference,
 }
 
 impl Frame {

@@ -1,18 +1,18 @@
-//! Responses of the REST front: JSON, never cached, one shape for everything that went wrong.
+//! Responses of the REST front: JSON, never cached, and a problem (RFC 9457) for everything that went wrong.
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, LOCATION};
 use http::{Response, StatusCode};
 use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use yesgate_core::json::{Limits, parse_lenient};
 use yesgate_core::refusal::Refusal;
 
-use super::status;
 use crate::base::Base;
 use crate::raw::{RawObject, bytes};
 use crate::reply::{NO_SUCH_TOOL, Own, Reply, refused};
 use yesgate_http::edge::body::Body;
+use yesgate_http::problem::Problem;
 
 /// A JSON document.
 pub(crate) fn json(status: StatusCode, value: &Value) -> Response<Body> {
@@ -30,12 +30,12 @@ fn text(status: StatusCode, json: Bytes) -> Response<Body> {
 
 /// What went wrong, where it is no refusal of the gate.
 pub(crate) fn failure(status: StatusCode, code: &str, words: &str) -> Response<Body> {
-    json(status, &json!({"error": code, "message": words}))
+    Problem::new(status, code, words).response()
 }
 
 /// H6: the payload that is the same on every wire, with the status that goes with it.
 pub(crate) fn refusal(refusal: &Refusal) -> Response<Body> {
-    json(status::of(&refusal.why), &Value::Object(refusal.payload()))
+    Problem::refusal(refusal).response()
 }
 
 /// A question is open: what the agent shows and brings back, and where it looks.
@@ -124,15 +124,12 @@ fn failed(error: &Bytes) -> Response<Body> {
         message: String,
     }
     let message = serde_json::from_slice(error).map(|error: Error| error.message);
-    let message = Value::from(message.unwrap_or_else(|_| "The server answered with an error.".into()));
-    let details = serde_json::from_slice(error).unwrap_or(RawValue::NULL);
-    let body = format!(r#"{{"error":"server_error","message":{message},"details":{}}}"#, details.get());
-    text(StatusCode::BAD_GATEWAY, body.into())
+    let message = message.unwrap_or_else(|_| "The server answered with an error.".into());
+    let details = parse_lenient(error, Limits::SERVER).unwrap_or_default();
+    Problem::new(StatusCode::BAD_GATEWAY, "server_error", &message).with("details", details).response()
 }
 
 /// Somebody takes too much, for now.
 pub(crate) fn busy(status: StatusCode) -> Response<Body> {
-    let mut response = failure(status, "busy", "too much is under way; try again in a moment");
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    response
+    Problem::new(status, "busy", "too much is under way; try again in a moment").response_after(1)
 }

@@ -3,8 +3,9 @@
 //! INVARIANT: a question is shown to the caller that asked it, and to the application that put it; to everybody else
 //! there is none.
 
-use http::header::{HeaderValue, RETRY_AFTER};
+use http::header::RETRY_AFTER;
 use http::{Response, StatusCode};
+use jiff::SignedDuration;
 use serde_json::{Map, Value};
 use yesgate_core::caller::Caller;
 use yesgate_core::digest::Binding;
@@ -15,10 +16,12 @@ use yesgate_core::refusal::Why;
 use yesgate_ledger::LedgerError;
 
 use super::answer::{self, Parts};
+use super::pace::Pace;
 use super::{RestFront, application};
 use crate::custom::METHOD;
 use crate::gate::Naming;
 use yesgate_http::edge::body::Body;
+use yesgate_http::problem::Problem;
 
 impl RestFront {
     /// Says where a question stands.
@@ -40,16 +43,31 @@ impl RestFront {
             tracing::error!(intent.id = %intent.id(), %error, "a hand-over could not be written: {error}");
         }
         let standing = Standing::of(&intent);
-        let mut response = answer::json(StatusCode::OK, &Value::Object(described(&intent, standing)));
-        if standing == Standing::Pending {
-            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
+        let look = (caller.key(), intent.id().clone());
+        let interval = match standing {
+            Standing::Pending => match self.looks.look(look, self.gate.ledger().now()) {
+                Pace::TooSoon(interval) => return slow_down(&intent, seconds(interval)),
+                Pace::Fine(interval) => Some(seconds(interval)),
+            },
+            Standing::Approved | Standing::Over(_) => {
+                self.looks.forget(&look);
+                None
+            }
+        };
+        let mut payload = described(&intent, standing);
+        if let Some(interval) = interval {
+            payload.insert("poll_interval_seconds".into(), interval.into());
+        }
+        let mut response = answer::json(StatusCode::OK, &Value::Object(payload));
+        if let Some(interval) = interval {
+            response.headers_mut().insert(RETRY_AFTER, interval.into());
         }
         response
     }
 
     /// The question as it is now: one whose time is over has expired, whether somebody noticed or not, and one that a
     /// human changed is what they made of it.
-    async fn present(&self, id: &IntentId) -> Result<Option<Intent>, LedgerError> {
+    pub(super) async fn present(&self, id: &IntentId) -> Result<Option<Intent>, LedgerError> {
         let ledger = self.gate.ledger();
         let found = ledger.intent(id).await?;
         let found = match found.as_ref().and_then(Intent::edited_as) {
@@ -68,7 +86,7 @@ impl RestFront {
         }
     }
 
-    fn may_see(&self, caller: &Caller, binding: &Binding) -> bool {
+    pub(super) fn may_see(&self, caller: &Caller, binding: &Binding) -> bool {
         let asked = &binding.caller;
         let is_asker = match self.naming {
             Naming::ByKey => asked == caller,
@@ -88,6 +106,20 @@ pub(super) fn is_its_application(caller: &Caller, binding: &Binding) -> bool {
 
 pub(super) fn no_such_intent() -> Response<Body> {
     answer::failure(StatusCode::NOT_FOUND, "no_such_intent", "There is no such question for this caller.")
+}
+
+/// It was looked at too soon: nothing is said of it but when to look again.
+fn slow_down(intent: &Intent, seconds: u64) -> Response<Body> {
+    let words =
+        format!("Nobody has decided yet, and you looked too soon. Look again after {seconds} seconds.");
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "slow_down", &words)
+        .with("intent_id", intent.id().as_str())
+        .with("poll_interval_seconds", seconds)
+        .response_after(seconds)
+}
+
+fn seconds(time: SignedDuration) -> u64 {
+    u64::try_from(time.as_secs()).unwrap_or_default()
 }
 
 /// Where a question stands, in the words that agents poll for (H3).
@@ -129,6 +161,11 @@ impl Standing {
     }
 }
 
+/// A question as its caller is told of it.
+pub(super) fn told(intent: &Intent) -> Value {
+    Value::Object(described(intent, Standing::of(intent)))
+}
+
 fn described(intent: &Intent, standing: Standing) -> Map<String, Value> {
     let mut payload = Map::new();
     let mut set = |key: &str, value: Value| {
@@ -143,11 +180,9 @@ fn described(intent: &Intent, standing: Standing) -> Map<String, Value> {
         State::Pending => {
             set("message", "Nobody has decided yet. Nothing has run.".into());
             set("expires_at", format!("{:.3}", intent.decide_by()).into());
-            set("poll_interval_seconds", POLL_SECONDS.into());
         }
         State::Approved | State::Running => {
             set("message", "A human said yes; it is about to run or runs now.".into());
-            set("poll_interval_seconds", POLL_SECONDS.into());
         }
         State::Done(DoneKind::NotSent) => {
             set("outcome", DoneKind::NotSent.as_str().into());
@@ -206,6 +241,3 @@ fn read(json: &[u8]) -> Value {
     parse_lenient(json, Limits::SERVER)
         .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(json).into_owned()))
 }
-
-/// How often an agent that waits may look.
-const POLL_SECONDS: u64 = 5;

@@ -1,17 +1,30 @@
 //! The REST front described for programs (OpenAPI 3.1), from the table that it is routed by: a path that is not
 //! described does not exist, and the other way round.
 
+mod shapes;
+
 use serde_json::{Map, Value, json};
 use yesgate_core::policy::{RouteTarget, Routes};
 
+use self::shapes::{responses, schemas};
 use super::consent::{
     CONSUME_KEYS, LONGEST_SECONDS, LONGEST_SUMMARY, MINT_KEYS, OUTCOME_KEYS, USUAL_SECONDS,
 };
 use super::table::{Endpoint, ROUTES, Route, Verb, encoded};
+use yesgate_http::problem::TITLES;
+
+/// What others add to the document: the paths that people have, and what they are told there.
+#[derive(Clone, Debug, Default)]
+pub struct Annex {
+    /// Their paths.
+    pub paths: Map<String, Value>,
+    /// Their shapes, by name.
+    pub schemas: Map<String, Value>,
+}
 
 /// The whole document, with the paths that the operator named.
-pub fn document(routes: &Routes) -> Value {
-    let mut paths = Map::new();
+pub fn document(routes: &Routes, annex: &Annex) -> Value {
+    let mut paths = annex.paths.clone();
     for route in ROUTES {
         paths.insert(route.path.to_owned(), path_item(&route));
     }
@@ -27,16 +40,47 @@ pub fn document(routes: &Routes) -> Value {
                 and a token, and runs only when it is repeated with the token after a human agreed, exactly once.",
         },
         "security": [{"key": []}],
+        "tags": [
+            {"name": "agents", "description": "For agents and applications, with a key."},
+            {"name": "both", "description": "For agents with a key, and for people with their session. They are told \
+                different things."},
+            {"name": "people", "description": "For people who are signed in, with the session of their browser."},
+        ],
         "paths": paths,
         "components": {
-            "securitySchemes": {"key": {
-                "type": "http", "scheme": "bearer",
-                "description": "A key of `yesgate keys add`. Without any key only this machine may call.",
-            }},
-            "schemas": schemas(),
+            "securitySchemes": security_schemes(),
+            "schemas": all_schemas(annex),
             "responses": responses(),
         },
+        "x-problems": TITLES.iter().map(|(code, title)| json!({"code": code, "title": title})).collect::<Vec<_>>(),
     })
+}
+
+fn security_schemes() -> Value {
+    json!({
+        "key": {
+            "type": "http", "scheme": "bearer",
+            "description": "A key of `yesgate keys add`. Without any key only this machine may call.",
+        },
+        "session": {
+            "type": "apiKey", "in": "cookie", "name": "__Host-yesgate",
+            "description": "The session of a browser in which somebody has signed in; over plain HTTP the cookie is \
+                called `yesgate-PORT`. Whoever shows a key as well is an agent.",
+        },
+        "token": {
+            "type": "apiKey", "in": "header", "name": "X-Yesgate-Token",
+            "description": "The `token` of `GET /api/me`. What changes something also needs the gateway's own `Origin`.",
+        },
+    })
+}
+
+fn all_schemas(annex: &Annex) -> Value {
+    let mut all = annex.schemas.clone();
+    if let Value::Object(own) = schemas() {
+        all.extend(own);
+    }
+    all.sort_keys();
+    Value::Object(all)
 }
 
 fn path_item(route: &Route) -> Value {
@@ -44,6 +88,13 @@ fn path_item(route: &Route) -> Value {
     let parameters: Vec<Value> = route.names().map(parameter).collect();
     if let (false, Some(operation)) = (parameters.is_empty(), operation.as_object_mut()) {
         operation.insert("parameters".into(), parameters.into());
+    }
+    let tag = match route.endpoint {
+        Endpoint::Look | Endpoint::Decide | Endpoint::Cancel | Endpoint::Document => "both",
+        Endpoint::Call | Endpoint::Mint | Endpoint::Consume | Endpoint::Outcome => "agents",
+    };
+    if let Some(operation) = operation.as_object_mut() {
+        operation.insert("tags".into(), json!([tag]));
     }
     let verb = match route.verb {
         Verb::Get => "get",
@@ -88,7 +139,7 @@ fn operation(endpoint: Endpoint) -> Value {
                 ("202", reference("Held")),
                 ("400", failure("The body is no call that can be judged.")),
                 ("402", reference("Refused")),
-                ("403", reference("Refused")),
+                ("403", failure("A human, or the time they had, decided against it; or only agents may.")),
                 ("404", failure("There is no such server, or no such tool.")),
                 ("409", reference("Refused")),
                 ("413", reference("Refused")),
@@ -100,12 +151,54 @@ fn operation(endpoint: Endpoint) -> Value {
         Endpoint::Look => json!({
             "operationId": "look",
             "summary": "Look up a question",
-            "description": "Only reads. For the caller that asked; for everybody else there is no such question.",
+            "description": "Only reads. For the caller that asked: where it stands. For a person of its organisation: \
+                all that its page has. For everybody else there is no such question.",
+            "security": [{"key": []}, {"session": []}],
             "responses": answers(&[
-                ("200", content("Where it stands.", &json!({"$ref": "#/components/schemas/Standing"}))),
+                ("200", content("Where it stands, or all of it.", &seen_by_both())),
                 ("404", failure("There is no such question for this caller.")),
+                ("429", reference("TooSoon")),
                 ("503", reference("Refused")),
             ], Verb::Get),
+        }),
+        Endpoint::Decide => json!({
+            "operationId": "decide",
+            "summary": "Decide a question",
+            "description": "A person says yes (to the `digest` that they have `seen`), no, something else, or that the \
+                client is to be frozen; where a key of theirs must sign, `approval_url` of the answer leads to the page. \
+                An agent passes on what its user said in the conversation: `approve` or `deny` of its own question, and \
+                only where the rule takes a `relayed` yes; an approved call runs, and is answered like the call itself.",
+            "security": [{"key": []}, {"session": [], "token": []}],
+            "requestBody": body(&decision()),
+            "responses": answers(&[
+                ("200", any("For a person: the question as it is now. For an agent: what became of the call.")),
+                ("202", reference("Held")),
+                ("400", failure("The body is not understood.")),
+                ("402", reference("Refused")),
+                ("403", failure("Not for this caller, or not enough proof of a human (`assurance_too_low`).")),
+                ("404", failure("There is no such question for this caller.")),
+                ("409", reference("Refused")),
+                ("413", reference("Refused")),
+                ("422", any("It ran, and the tool says that it failed.")),
+                ("502", failure("The server answered with an error, or could not be reached.")),
+                ("503", failure("Consent can be neither asked nor recorded.")),
+            ], Verb::Post),
+        }),
+        Endpoint::Cancel => json!({
+            "operationId": "cancel",
+            "summary": "Withdraw a question before it runs",
+            "description": "For the caller that asked, and for approvers of its organisation. The body is `{}`.",
+            "security": [{"key": []}, {"session": [], "token": []}],
+            "requestBody": body(&object(&[], &[])),
+            "responses": answers(&[
+                ("200", content("It is withdrawn.", &seen_by_both())),
+                ("400", failure("The body is not understood.")),
+                ("402", reference("Refused")),
+                ("403", failure("Not for this caller, or it is over already.")),
+                ("404", failure("There is no such question for this caller.")),
+                ("409", reference("Refused")),
+                ("503", failure("The ledger cannot be used.")),
+            ], Verb::Post),
         }),
         Endpoint::Mint => json!({
             "operationId": "mint",
@@ -115,7 +208,7 @@ fn operation(endpoint: Endpoint) -> Value {
             "responses": answers(&[
                 ("202", reference("Held")),
                 ("400", failure("The body is not understood.")),
-                ("403", reference("Refused")),
+                ("403", failure("A human, or the time they had, decided against it; or only agents may.")),
                 ("409", reference("Refused")),
                 ("413", reference("Refused")),
                 ("503", reference("Refused")),
@@ -139,7 +232,7 @@ fn operation(endpoint: Endpoint) -> Value {
                 }))),
                 ("400", failure("The body is not understood.")),
                 ("402", reference("Refused")),
-                ("403", reference("Refused")),
+                ("403", failure("A human, or the time they had, decided against it; or only agents may.")),
                 ("409", reference("Refused")),
                 ("503", reference("Refused")),
             ], Verb::Post),
@@ -160,16 +253,45 @@ fn operation(endpoint: Endpoint) -> Value {
         Endpoint::Document => json!({
             "operationId": "document",
             "summary": "Read this document, with the paths that the operator named",
+            "security": [{"key": []}, {"session": []}],
             "responses": answers(&[("200", any("This document."))], Verb::Get),
         }),
     }
+}
+
+fn seen_by_both() -> Value {
+    json!({"anyOf": [{"$ref": "#/components/schemas/Standing"}, {"$ref": "#/components/schemas/Question"}]})
+}
+
+/// What can be said of a question. An agent has `answer`, `reason` and `typed`.
+fn decision() -> Value {
+    json!({
+        "type": "object", "required": ["answer"], "additionalProperties": false,
+        "properties": {
+            "answer": {"enum": ["approve", "deny", "respond", "report"]},
+            "seen": {"type": "string", "description": "With a person's `approve`: the `digest` of what they saw."},
+            "reason": {"type": "string", "maxLength": 2000, "description": "Why not, or the words to answer with."},
+            "typed": {"type": "string", "description": "What the human typed, where something must be."},
+            "remember": {
+                "type": "object", "required": ["scope"], "additionalProperties": false,
+                "description": "Remember a person's yes, with at least one limit.",
+                "properties": {
+                    "scope": {"enum": ["exact", "pattern", "tool"]},
+                    "pattern": {"type": "string", "description": "A condition over `args`, for the scope `pattern`."},
+                    "uses": {"type": "integer", "minimum": 1, "maximum": 1000},
+                    "minutes": {"type": "integer", "minimum": 1, "maximum": 10080},
+                },
+            },
+        },
+    })
 }
 
 /// The responses of one operation, and those that all with this method have.
 fn answers(own: &[(&str, Value)], verb: Verb) -> Value {
     let mut all: Map<String, Value> =
         own.iter().map(|(status, response)| ((*status).to_owned(), response.clone())).collect();
-    all.insert("401".into(), failure("A bearer key is needed, or is not valid."));
+    all.insert("401".into(), failure("A bearer key, or a session, is needed, or is not valid."));
+    all.entry("403").or_insert_with(|| failure("Not for people, or not for agents."));
     match verb {
         Verb::Get => {}
         Verb::Post => {
@@ -194,7 +316,12 @@ fn any(words: &str) -> Value {
 }
 
 fn failure(words: &str) -> Value {
-    content(words, &json!({"$ref": "#/components/schemas/Failure"}))
+    problem(words, "Problem")
+}
+
+fn problem(words: &str, schema: &str) -> Value {
+    let schema = json!({"$ref": format!("#/components/schemas/{schema}")});
+    json!({"description": words, "content": {"application/problem+json": {"schema": schema}}})
 }
 
 fn reference(name: &str) -> Value {
@@ -233,100 +360,4 @@ fn member(key: &str) -> Value {
         "result" => json!({"description": "What came of it; kept with the question. Not for `not_run`."}),
         _ => json!({}),
     }
-}
-
-fn responses() -> Value {
-    json!({
-        "Held": {
-            "description": "A human is asked. Nothing has run.",
-            "headers": {"Location": {
-                "description": "Where to look the question up.", "schema": {"type": "string"},
-            }},
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Held"}}},
-        },
-        "Refused": {
-            "description": "It does not run.",
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}},
-        },
-    })
-}
-
-fn schemas() -> Value {
-    let text = || json!({"type": "string"});
-    json!({
-        "Arguments": {
-            "type": "object",
-            "description": "The tool's own arguments, and the gateway's.",
-            "properties": {
-                "confirm_token": {"type": "string", "description": "The token of the held answer."},
-                "__typed": {"type": "string", "description": "What the human typed, where the question wants that."},
-                "__confirm": {"type": "boolean", "description": "The caller's key of two keys."},
-                "__mode": {"enum": ["ask", "plan", "execute"]},
-                "__reason": {"type": "string", "maxLength": 1000, "description": "Why, for the human who is asked: shown as the agent's words."},
-                "__channel": {"enum": ["chat", "web"], "description": "Where the human is to be asked."},
-            },
-            "additionalProperties": true,
-        },
-        "Held": {
-            "type": "object",
-            "required": ["status", "intent_id", "summary", "message", "expires_at", "match_code"],
-            "properties": {
-                "status": {"enum": ["confirmation_required", "approval_required"]},
-                "confirm_required": {"const": true},
-                "confirm_token": {"type": "string", "description": "Absent where a human must decide elsewhere."},
-                "summary": text(),
-                "message": {"type": "string", "description": "The summary and what to do next."},
-                "ttl_seconds": {"type": "integer"},
-                "expires_in": {"type": "integer"},
-                "expires_at": {"type": "string", "format": "date-time"},
-                "intent_id": text(),
-                "confirm_type": text(),
-                "match_code": {"type": "string", "description": "The human compares it on both sides."},
-                "polling_url": {"type": "string", "format": "uri"},
-                "approval_url": {"type": "string", "format": "uri"},
-                "poll_interval_seconds": {"type": "integer"},
-            },
-        },
-        "Standing": {
-            "type": "object",
-            "required": ["intent_id", "status", "state", "summary", "match_code"],
-            "properties": {
-                "intent_id": text(),
-                "status": {
-                    "enum": ["pending", "approved", "denied", "expired", "cancelled", "superseded", "voided",
-                        "unknown", "resolved"],
-                    "description": "`pending`: look again. `approved`: it ran, or, for an operation of an \
-                        application, may be consumed.",
-                },
-                "state": {"type": "string", "description": "The exact state, as `yesgate show` has it."},
-                "summary": text(),
-                "match_code": text(),
-                "message": text(),
-                "reason": {"type": "string", "description": "Why a human said no; a claim where only the agent brought the words."},
-                "outcome": {"enum": ["ok", "tool_error", "not_sent"]},
-                "result": {"description": "What the call itself would have been answered with."},
-                "assurance": {"type": "string", "description": "How well a human was proven."},
-                "edited": {"type": "boolean", "description": "A human changed the arguments before they said yes; \
-                    everything here is about the changed call."},
-                "arguments": {"type": "object", "description": "What a human changed the arguments to."},
-                "expires_at": {"type": "string", "format": "date-time"},
-                "poll_interval_seconds": {"type": "integer"},
-            },
-        },
-        "Refusal": {
-            "type": "object",
-            "required": ["error", "message", "details"],
-            "properties": {
-                "error": {"type": "string", "description": "The code to match on, such as `consent_token_expired`."},
-                "message": {"type": "string", "description": "What happened, that nothing ran, and the next step."},
-                "details": {"type": "object", "description": "The next steps that the rule declares."},
-                "intent_id": text(),
-            },
-        },
-        "Failure": {
-            "type": "object",
-            "required": ["error", "message"],
-            "properties": {"error": text(), "message": text(), "details": {}},
-        },
-    })
 }

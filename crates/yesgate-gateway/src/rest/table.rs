@@ -11,6 +11,10 @@ pub(crate) enum Endpoint {
     Call,
     /// Looks a question up.
     Look,
+    /// Says what the user said in the conversation.
+    Decide,
+    /// Withdraws a question.
+    Cancel,
     /// Asks for consent to an operation of an application.
     Mint,
     /// Spends the yes to one.
@@ -55,9 +59,11 @@ pub(crate) struct Route {
 }
 
 /// All of them. No two fit one path.
-pub(crate) const ROUTES: [Route; 6] = [
+pub(crate) const ROUTES: [Route; 8] = [
     Route { verb: Verb::Post, path: "/api/tools/{server}/{tool}", endpoint: Endpoint::Call },
     Route { verb: Verb::Get, path: "/api/intents/{intent_id}", endpoint: Endpoint::Look },
+    Route { verb: Verb::Post, path: "/api/intents/{intent_id}/decide", endpoint: Endpoint::Decide },
+    Route { verb: Verb::Post, path: "/api/intents/{intent_id}/cancel", endpoint: Endpoint::Cancel },
     Route { verb: Verb::Post, path: "/api/consent/mint", endpoint: Endpoint::Mint },
     Route { verb: Verb::Post, path: "/api/consent/consume", endpoint: Endpoint::Consume },
     Route { verb: Verb::Post, path: "/api/consent/{intent_id}/outcome", endpoint: Endpoint::Outcome },

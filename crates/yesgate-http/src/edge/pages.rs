@@ -7,13 +7,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Request, Response, StatusCode};
+use http::{HeaderMap, Request, Response, StatusCode};
 use hyper::body::Incoming;
 
 use super::body::{Body, plain};
 use super::guard::Guard;
 use super::intake::read_body;
 use super::{EdgeLimits, Handler};
+use crate::problem::Problem;
 
 /// Whom a request came from, among its extensions: the other end of the connection, whatever the request says.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,6 +25,12 @@ pub struct Peer(pub IpAddr);
 pub trait Pages: fmt::Debug + Send + Sync {
     /// Whether a path is one of theirs.
     fn has(&self, path: &str) -> bool;
+
+    /// Whether a path of theirs is for programs that people run.
+    fn is_api(&self, path: &str) -> bool;
+
+    /// Whether a request brings the session of a person, be it one that counts or not.
+    fn has_session(&self, headers: &HeaderMap) -> bool;
 
     /// Answers one request. Whoever calls has seen to it that `Host` is ours, and has bounded the body.
     async fn answer(&self, parts: Parts, body: Bytes) -> Response<Body>;
@@ -41,6 +48,9 @@ pub async fn answer(
     let limits = EdgeLimits { body_bytes: limits.body_bytes.min(PAGE_BYTES), ..limits.clone() };
     match read_body(body, &limits).await {
         Ok(body) => pages.answer(parts, body).await,
+        Err(error) if pages.is_api(parts.uri.path()) => {
+            Problem::new(error.status(), "invalid_body", &error.to_string()).response()
+        }
         Err(error) => plain(error.status(), error),
     }
 }
@@ -59,7 +69,12 @@ pub struct PagesDoor {
 impl Handler for PagesDoor {
     async fn handle(&self, request: Request<Incoming>, from: SocketAddr) -> Response<Body> {
         let (parts, body) = request.into_parts();
-        if let Err(refused) = self.guard.check_page(&parts) {
+        // People come to a page by links, wherever those stand.
+        let checked = match self.pages.is_api(parts.uri.path()) {
+            true => self.guard.check(&parts).map(drop),
+            false => self.guard.check_page(&parts).map(drop),
+        };
+        if let Err(refused) = checked {
             return refused.response();
         }
         if !self.pages.has(parts.uri.path()) {

@@ -21,7 +21,7 @@ use yesgate_notice::Mailer;
 use yesgate_web::upstream::UpstreamSettings;
 use yesgate_web::{Keys, Site, SiteSettings};
 
-pub(super) use self::desk::{Desk, Listed};
+pub(super) use self::desk::{Beside, Desk};
 use super::mail::LinkCourier;
 use super::people::{make_link, origin_at};
 use crate::witness::Witnesses;

@@ -1,5 +1,6 @@
 //! `serve`: the gate in front of all configured servers, over HTTP or over stdio.
 
+pub(super) mod keyring;
 mod reload;
 mod servers;
 mod told;
@@ -35,13 +36,15 @@ use yesgate_http::edge::{self, EdgeLimits};
 use yesgate_ledger::Ledger;
 use yesgate_notice::Link;
 
+use self::keyring::Keyring;
 use self::reload::InForce;
 use self::servers::Workshop;
 use self::told::Told;
+use super::help::annex;
 use super::mail;
 use super::notices::{Audience, Telling};
 use super::pages::local::Announced;
-use super::pages::{self, Desk, Listed};
+use super::pages::{self, Beside, Desk};
 use super::people::origin_at;
 use super::provider;
 use super::shadow;
@@ -138,7 +141,10 @@ async fn serve_http(
     let _announced = Announced::at(&settings.home, origin_at(&config, bound), bound);
     let upstream = provider::open(settings.config.oidc.as_ref())?;
     let in_force = InForce::new(Arc::new(settings));
-    let desk = Desk::new(in_force.subscribe(), ledger.clone(), strongest.clone(), Listed::Configured);
+    let (keyring, asked) = Keyring::new();
+    let settled = in_force.subscribe();
+    let beside = Beside::Fronts(keyring, Arc::clone(&rest));
+    let desk = Desk::new(settled, ledger.clone(), strongest.clone(), beside);
     let site = pages::site(ledger.clone(), &config, naming, witnesses, desk, mailer, upstream);
     let limits = edge_limits(&config, bound);
     let names: Vec<String> = config.authorities().map(ToString::to_string).collect();
@@ -156,7 +162,7 @@ async fn serve_http(
         shows_metrics,
     });
     let tending = tokio::spawn(Arc::clone(&hub).tend());
-    let keeping = tokio::spawn(renew_keys(ledger.clone(), keeper));
+    let keeping = tokio::spawn(keyring::keep(ledger.clone(), keeper, asked));
     let witnessing = tokio::spawn(keep_fresh(ledger.clone(), registry, strongest, pages::proves(naming)));
     let expiring = tokio::spawn(pages::expire(ledger.clone()));
     let carrying = tokio::spawn(Arc::clone(&site).carry_links());
@@ -240,7 +246,8 @@ async fn serve_stdio(settings: &Settings, workshop: Workshop, only: Option<&str>
 fn rest_front(settings: &Settings, workshop: &Workshop, hub: &Arc<Hub>, public: Option<Base>) -> RestFront {
     let times = &settings.config.serve.times;
     let gate = CustomGate::new(workshop.ledger().clone(), workshop.boot().clone(), Arc::new(SystemEntropy));
-    let rest = RestSettings { naming: workshop.naming(), public, outcome: times.call.max(times.outcome) };
+    let outcome = times.call.max(times.outcome);
+    let rest = RestSettings { naming: workshop.naming(), public, outcome, annex: annex() };
     RestFront::new(Arc::clone(hub) as Arc<_>, gate, rest, changeable(&settings.config))
 }
 
@@ -271,22 +278,6 @@ async fn close(hub: &Hub) {
         tracing::error!("how some calls ended could not be written down in time");
     }
     tokio::time::sleep(LAST_WORDS).await;
-}
-
-/// Keeps the keys of callers as fresh as the ledger: at once for changes of this process, within 200 ms for others'.
-async fn renew_keys(ledger: Ledger, keeper: Arc<Doorkeeper>) {
-    let mut changes = ledger.changes();
-    loop {
-        changes.changed().await;
-        match ledger.live_keys().await {
-            Ok(keys) => keeper.renew(keys),
-            Err(error) => {
-                // Whoever was revoked must not come in because we cannot read who was.
-                tracing::error!(%error, "the keys cannot be read, so nobody comes in: {error}");
-                keeper.renew(std::collections::HashMap::new());
-            }
-        }
-    }
 }
 
 fn front_settings(config: &ServeConfig) -> FrontSettings {

@@ -7,6 +7,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod api;
 mod at_rest;
 mod attacker;
 mod browser;

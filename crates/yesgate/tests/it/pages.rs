@@ -81,7 +81,7 @@ impl Play {
     async fn polled(&self, intent: &str) -> Value {
         eventually("it is decided", async || {
             let looked = self.ann.get(&format!("/api/intents/{intent}")).await;
-            (looked.body["status"] != "pending").then_some(looked.body)
+            (looked.status == 200 && looked.body["status"] != "pending").then_some(looked.body)
         })
         .await
     }

@@ -6,6 +6,7 @@ mod consent;
 mod document;
 mod late;
 mod look;
+mod problems;
 mod shut;
 
 use serde_json::{Value, json};

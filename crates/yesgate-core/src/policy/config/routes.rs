@@ -23,7 +23,8 @@ pub struct RouteTarget {
 }
 
 /// What may not follow `/api/` in a path of the operator's: the gateway's own, now or later.
-pub const OWN_SEGMENTS: [&str; 6] = ["mcp", "tools", "intents", "consent", "openapi.json", "me"];
+pub const OWN_SEGMENTS: [&str; 10] =
+    ["mcp", "tools", "intents", "consent", "openapi.json", "me", "grants", "audit", "clients", "docs"];
 
 /// Reads `[routes]`; the servers are those of the same configuration.
 pub(super) fn parse(

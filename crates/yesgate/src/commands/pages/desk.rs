@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::watch;
 use yesgate_core::digest::DefinitionDigest;
-use yesgate_core::id::{OrgId, ServerName, ToolName};
+use yesgate_core::id::{KeyId, OrgId, ServerName, ToolName};
 use yesgate_core::intent::Intent;
 use yesgate_core::json::{Limits, parse_lenient};
 use yesgate_core::policy::Profile;
 use yesgate_core::render::{Sanitized, TooLargeToReview, fence, render_value, reviewable};
 use yesgate_gateway::gate::SharedReach;
+use yesgate_gateway::rest::RestFront;
 use yesgate_ledger::Ledger;
 use yesgate_web::desk::{
     self, BudgetLine, CallWords, DeskError, Hindsight, PinWish, Pinned, PolicyLook, Revised, ServerTools,
@@ -22,6 +23,8 @@ use super::super::budgets::{self, Sums};
 use super::super::edit;
 use super::super::policy::{Call, Explained, ToolSeen, UNSEEN, explained, in_hindsight};
 use super::super::tools::{Row, Standing, matrix};
+use super::super::help::of_people;
+use super::super::serve::keyring::Keyring;
 use crate::catalogue::{self, Seen};
 use crate::output::Hinted;
 use crate::settings::Settings;
@@ -33,16 +36,16 @@ pub(in crate::commands) struct Desk {
     ledger: Ledger,
     /// The strongest yes that somebody could give, at every moment.
     reach: SharedReach,
-    listed: Listed,
+    beside: Beside,
 }
 
-/// Which servers are listed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::commands) enum Listed {
-    /// Those of the configuration.
-    Configured,
-    /// Every one that was ever seen: whoever wraps a server need not configure it.
-    Seen,
+/// What the pages stand beside.
+#[derive(Debug)]
+pub(in crate::commands) enum Beside {
+    /// The fronts of `serve`: the servers of the configuration, the keys at the door, and the REST front.
+    Fronts(Keyring, Arc<RestFront>),
+    /// Gates of `wrap`: every server that was ever seen, for whoever wraps one need not configure it.
+    Gates,
 }
 
 impl Desk {
@@ -50,9 +53,9 @@ impl Desk {
         settings: watch::Receiver<Arc<Settings>>,
         ledger: Ledger,
         reach: SharedReach,
-        listed: Listed,
+        beside: Beside,
     ) -> Self {
-        Self { settings, ledger, reach, listed }
+        Self { settings, ledger, reach, beside }
     }
 
     /// The settings that are in force now.
@@ -63,9 +66,9 @@ impl Desk {
     /// The servers as they were last seen.
     fn seen(&self, settings: &Settings) -> Result<Vec<Seen>, DeskError> {
         let mut seen = catalogue::all(&settings.home).map_err(failed)?;
-        match self.listed {
-            Listed::Configured => seen.retain(|seen| settings.config.servers.contains_key(&seen.server)),
-            Listed::Seen => {}
+        match self.beside {
+            Beside::Fronts(..) => seen.retain(|seen| settings.config.servers.contains_key(&seen.server)),
+            Beside::Gates => {}
         }
         Ok(seen)
     }
@@ -201,6 +204,25 @@ impl desk::Desk for Desk {
         let settings = self.settings();
         let rows = budgets::all(&settings, &self.ledger).await.map_err(failed)?;
         Ok(rows.iter().filter(|row| row.is_of(org)).map(budget_line).collect())
+    }
+
+    fn document(&self) -> Value {
+        match &self.beside {
+            Beside::Fronts(_, rest) => rest.document(),
+            Beside::Gates => of_people(),
+        }
+    }
+
+    async fn revoke_clients(&self, keys: Vec<KeyId>, by: &str) -> Result<(), DeskError> {
+        for key in keys {
+            self.ledger.revoke_key(&key, by).await.map_err(|error| failed(error.into()))?;
+        }
+        match &self.beside {
+            Beside::Fronts(keyring, _) => keyring.renew().await,
+            // Nobody comes to these by key.
+            Beside::Gates => {}
+        }
+        Ok(())
     }
 }
 

@@ -114,6 +114,7 @@ async fn every_page_is_sound_everywhere_and_decides_nothing() {
         ("policy", "/policy?tool=notes%2Fdelete_note&args=%7B%22id%22%3A%22a%22%7D".to_owned()),
         ("stop", "/stop".to_owned()),
         ("audit", "/audit?verify=now".to_owned()),
+        ("reference", "/api/docs".to_owned()),
         ("sign-in", "/sign-in".to_owned()),
     ];
     for (device, (name, page)) in pages.iter().enumerate() {

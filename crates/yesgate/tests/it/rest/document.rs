@@ -54,7 +54,7 @@ fn fits(pattern: &str, text: &str) -> bool {
     rest.is_empty() || (pattern.contains('…') && is_last_empty)
 }
 
-/// The description has each path once, under the one method that it has, and refers to nothing that is not there.
+/// The description has each path under the methods that it has, and refers to nothing that is not there.
 #[tokio::test]
 async fn the_description_is_whole() {
     let play = Play::new();
@@ -66,11 +66,24 @@ async fn the_description_is_whole() {
         .collect();
     listed.sort();
     insta::assert_snapshot!(listed.join("\n"), @r"
+    delete /api/clients/{client_id}
+    delete /api/grants/{grant_id}
+    delete /api/me/sessions
+    delete /api/me/sessions/{session_id}
+    get /api/audit
+    get /api/clients
+    get /api/grants
+    get /api/grants/{grant_id}
+    get /api/intents
     get /api/intents/{intent_id}
+    get /api/me
+    get /api/me/sessions
     get /api/openapi.json
     post /api/consent/consume
     post /api/consent/mint
     post /api/consent/{intent_id}/outcome
+    post /api/intents/{intent_id}/cancel
+    post /api/intents/{intent_id}/decide
     post /api/tools/{server}/{tool}
     ");
     for reference in document.text.split("\"$ref\":\"#").skip(1).filter_map(|rest| rest.split('"').next()) {

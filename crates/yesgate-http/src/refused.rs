@@ -16,7 +16,7 @@ use http::StatusCode;
 use yesgate_core::refusal::Why;
 
 /// The status of a refusal.
-pub(crate) const fn of(why: &Why) -> StatusCode {
+pub const fn status(why: &Why) -> StatusCode {
     match why {
         Why::TokenInvalid
         | Why::NoSuchIntent
@@ -65,7 +65,7 @@ mod tests {
     use yesgate_core::refusal::{Why, WireForm};
     use yesgate_core::render::Sanitized;
 
-    use super::of;
+    use super::status;
 
     fn every_why() -> Vec<Why> {
         let tool = || "rm".parse().unwrap();
@@ -115,12 +115,12 @@ mod tests {
     fn every_refusal_has_its_status() {
         for why in every_why() {
             match why.wire_form() {
-                WireForm::ConsentError => assert_eq!(of(&why), 402, "{}", why.code()),
-                WireForm::ToolError => assert!(of(&why).is_client_error() || of(&why) == 503),
+                WireForm::ConsentError => assert_eq!(status(&why), 402, "{}", why.code()),
+                WireForm::ToolError => assert!(status(&why).is_client_error() || status(&why) == 503),
             }
         }
         let table: String =
-            every_why().iter().map(|why| format!("{} {}\n", of(why).as_u16(), why.code())).collect();
+            every_why().iter().map(|why| format!("{} {}\n", status(why).as_u16(), why.code())).collect();
         insta::assert_snapshot!(table, @r"
         402 consent_token_invalid
         402 consent_token_invalid
