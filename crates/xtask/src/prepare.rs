@@ -68,7 +68,7 @@ const BENCH_PROGRAMS: [SystemProgram; 4] = [
 ];
 
 /// What the tests need. The browser has a folder of its own, so that a change there leaves the peers alone.
-const INSTALLATIONS: [Installation; 3] = [
+const INSTALLATIONS: [Installation; 4] = [
     Installation {
         name: "peers",
         folder: "",
@@ -93,7 +93,18 @@ const INSTALLATIONS: [Installation; 3] = [
         npm: &SIGN_IN_PACKAGES,
         products: || vec![npm("smtp-server/package.json"), npm("oidc-provider/package.json")],
     },
+    Installation {
+        name: "schemathesis",
+        folder: "schemathesis",
+        programs: &[PYTHON],
+        python: &SCHEMA_PACKAGES,
+        npm: &[],
+        products: || vec!["python/bin/schemathesis".to_owned()],
+    },
 ];
+
+/// What tries a REST API against its own description. It has an environment of its own: it brings dozens of packages.
+const SCHEMA_PACKAGES: [(&str, &str); 1] = [("schemathesis==4.32.5", "schemathesis")];
 
 /// The Python SDK, for a client and for servers of both protocol eras; servers built on it; and FastMCP's client
 /// without its server, which many agents have. Each with the module that it brings.
@@ -260,9 +271,9 @@ mod tests {
     /// The tests look for the browser's part below the peers' folder, which is given as one path.
     #[test]
     fn no_two_installations_share_a_folder_and_each_names_exact_versions() {
-        let [peers, browser, sign_in] = INSTALLATIONS;
-        assert_eq!((peers.folder, browser.folder, sign_in.folder), ("", "browser", "sign-in"));
-        for installation in [peers, browser, sign_in] {
+        let folders = INSTALLATIONS.map(|installation| installation.folder);
+        assert_eq!(folders, ["", "browser", "sign-in", "schemathesis"]);
+        for installation in INSTALLATIONS {
             assert!(!(installation.products)().is_empty());
             for (package, _) in installation.python {
                 assert!(package.contains("=="), "{package} is not pinned");

@@ -69,7 +69,9 @@ impl Installation {
             let import = format!("import {}", modules.join(", "));
             shell.program(python.join("bin/python")).args(&["-c", &import]).run()?;
         }
-        install_npm(shell, &folder.join("npm"), self.npm)?;
+        if !self.npm.is_empty() {
+            install_npm(shell, &folder.join("npm"), self.npm)?;
+        }
 
         if let Some(absent) = (self.products)().iter().find(|product| !folder.join(product).exists()) {
             bail!("the packages were installed, but `{absent}` is not among them");

@@ -6,6 +6,7 @@ mod clients;
 mod decide;
 mod lists;
 mod reference;
+mod schemathesis;
 mod shut;
 
 use serde_json::{Value, json};
