@@ -182,7 +182,12 @@ fn question(number: u32) -> Result<Question> {
         json!({"path": format!("/srv/data/{number}"), "recursive": true, "note": "x".repeat(200)});
     Ok(Question {
         binding: Binding {
-            caller: Caller { org: "local".parse()?, principal: "ann".parse()?, client: "bench".parse()? },
+            // Nobody may have more than twenty open.
+            caller: Caller {
+                org: "local".parse()?,
+                principal: "ann".parse()?,
+                client: format!("agent {}", number / 20).parse()?,
+            },
             server: "files".parse()?,
             identity: ServerIdentity::of_command([b"files".as_slice()], b"/", []),
             method: "tools/call".into(),

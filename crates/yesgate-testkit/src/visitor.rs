@@ -39,9 +39,8 @@ impl Visitor {
     #[must_use]
     #[track_caller]
     pub fn reconnected(&self) -> Self {
-        let anew = Self::new(&self.origin);
-        *anew.cookie.lock().expect("no test holds it") = Some(self.cookie());
-        anew
+        let cookies = self.cookies.lock().expect("no test holds it").clone();
+        Self { cookies: Mutex::new(cookies), ..Self::new(&self.origin) }
     }
 
     /// Signs in with the link that somebody was given.

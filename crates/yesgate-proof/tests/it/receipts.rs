@@ -16,6 +16,7 @@ fn receipt() -> Receipt {
     let by = Approver {
         name: "ada on a page".to_owned(),
         identity: Some("ada".to_owned()),
+        groups: std::collections::BTreeSet::new(),
         surface: Surface::Human,
         assurance: Assurance::SignedIn,
         typed: None,

@@ -19,17 +19,17 @@ impl Site {
     }
 
     pub(super) async fn one_grant(&self, visit: &Visit, visitor: &Visitor) -> Told {
-        told(&described(&self.grant(visit, visitor).await?, visit.now))
+        told(&described(&self.find_grant(visit, visitor).await?, visit.now))
     }
 
     /// Takes one back. One that was taken back before is: that is what was asked for.
     pub(super) async fn take_back(&self, visit: &Visit, visitor: &Visitor) -> Told {
-        let record = self.grant(visit, visitor).await?;
+        let record = self.find_grant(visit, visitor).await?;
         self.ledger.revoke_grant(&record.grant.id, &self.approver(visitor, None).name).await?;
-        told(&described(&self.grant(visit, visitor).await?, visit.now))
+        told(&described(&self.find_grant(visit, visitor).await?, visit.now))
     }
 
-    async fn grant(&self, visit: &Visit, visitor: &Visitor) -> Result<GrantRecord, Undone> {
+    async fn find_grant(&self, visit: &Visit, visitor: &Visitor) -> Result<GrantRecord, Undone> {
         let id = visit.name.parse::<GrantId>().map_err(|_| Undone::nothing_here())?;
         let mut records = self.ledger.grants().await?.into_iter();
         let found =

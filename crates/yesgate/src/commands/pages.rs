@@ -21,7 +21,7 @@ use yesgate_notice::Mailer;
 use yesgate_web::upstream::UpstreamSettings;
 use yesgate_web::{Keys, Site, SiteSettings};
 
-pub(super) use self::desk::{Beside, Desk};
+pub(super) use self::desk::{Desk, Listed};
 use super::mail::LinkCourier;
 use super::people::{make_link, origin_at};
 use crate::witness::Witnesses;
@@ -39,7 +39,8 @@ pub(super) fn site(
     let public = config.public_url.as_ref().map(|url| url.to_string().trim_end_matches('/').to_owned());
     let Witnesses { registry, seal, ceremonies, receipts } = witnesses;
     let keys = ceremonies.map(|ceremonies| Keys::new(registry, seal, ceremonies));
-    let settings = SiteSettings { public, proves: proves(naming), keys, reign: None, account: None, receipts };
+    let settings =
+        SiteSettings { public, proves: proves(naming), keys, reign: None, account: None, receipts };
     let site = Site::new(ledger, Arc::new(SystemEntropy), Arc::new(desk), settings);
     let site = match mailer {
         Some(mailer) => site.with_mail(Arc::new(LinkCourier(mailer))),

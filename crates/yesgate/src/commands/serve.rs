@@ -44,7 +44,7 @@ use super::help::annex;
 use super::mail;
 use super::notices::{Audience, Telling};
 use super::pages::local::Announced;
-use super::pages::{self, Beside, Desk};
+use super::pages::{self, Desk, Listed};
 use super::people::origin_at;
 use super::provider;
 use super::shadow;
@@ -143,8 +143,7 @@ async fn serve_http(
     let in_force = InForce::new(Arc::new(settings));
     let (keyring, asked) = Keyring::new();
     let settled = in_force.subscribe();
-    let beside = Beside::Fronts(keyring, Arc::clone(&rest));
-    let desk = Desk::new(settled, ledger.clone(), strongest.clone(), beside);
+    let desk = Desk::new(settled, ledger.clone(), strongest.clone(), Listed::Configured).at_the_door(keyring);
     let site = pages::site(ledger.clone(), &config, naming, witnesses, desk, mailer, upstream);
     let limits = edge_limits(&config, bound);
     let names: Vec<String> = config.authorities().map(ToString::to_string).collect();

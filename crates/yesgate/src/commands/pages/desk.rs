@@ -12,7 +12,7 @@ use yesgate_core::json::{Limits, parse_lenient};
 use yesgate_core::policy::Profile;
 use yesgate_core::render::{Sanitized, TooLargeToReview, fence, render_value, reviewable};
 use yesgate_gateway::gate::SharedReach;
-use yesgate_gateway::rest::RestFront;
+use yesgate_gateway::rest::openapi;
 use yesgate_ledger::Ledger;
 use yesgate_web::desk::{
     self, BudgetLine, CallWords, DeskError, Hindsight, PinWish, Pinned, PolicyLook, Revised, ServerTools,
@@ -21,10 +21,10 @@ use yesgate_web::desk::{
 
 use super::super::budgets::{self, Sums};
 use super::super::edit;
+use super::super::help::{annex, of_people};
 use super::super::policy::{Call, Explained, ToolSeen, UNSEEN, explained, in_hindsight};
-use super::super::tools::{Row, Standing, matrix};
-use super::super::help::of_people;
 use super::super::serve::keyring::Keyring;
+use super::super::tools::{Row, Standing, matrix};
 use crate::catalogue::{self, Seen};
 use crate::output::Hinted;
 use crate::settings::Settings;
@@ -36,16 +36,18 @@ pub(in crate::commands) struct Desk {
     ledger: Ledger,
     /// The strongest yes that somebody could give, at every moment.
     reach: SharedReach,
-    beside: Beside,
+    listed: Listed,
+    /// The keys at the door, where there is one.
+    keyring: Option<Keyring>,
 }
 
-/// What the pages stand beside.
-#[derive(Debug)]
-pub(in crate::commands) enum Beside {
-    /// The fronts of `serve`: the servers of the configuration, the keys at the door, and the REST front.
-    Fronts(Keyring, Arc<RestFront>),
-    /// Gates of `wrap`: every server that was ever seen, for whoever wraps one need not configure it.
-    Gates,
+/// Which servers are listed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::commands) enum Listed {
+    /// Those of the configuration.
+    Configured,
+    /// Every one that was ever seen: whoever wraps a server need not configure it.
+    Seen,
 }
 
 impl Desk {
@@ -53,9 +55,15 @@ impl Desk {
         settings: watch::Receiver<Arc<Settings>>,
         ledger: Ledger,
         reach: SharedReach,
-        beside: Beside,
+        listed: Listed,
     ) -> Self {
-        Self { settings, ledger, reach, beside }
+        Self { settings, ledger, reach, listed, keyring: None }
+    }
+
+    /// With the door at which agents show keys.
+    #[must_use]
+    pub(in crate::commands) fn at_the_door(self, keyring: Keyring) -> Self {
+        Self { keyring: Some(keyring), ..self }
     }
 
     /// The settings that are in force now.
@@ -66,9 +74,9 @@ impl Desk {
     /// The servers as they were last seen.
     fn seen(&self, settings: &Settings) -> Result<Vec<Seen>, DeskError> {
         let mut seen = catalogue::all(&settings.home).map_err(failed)?;
-        match self.beside {
-            Beside::Fronts(..) => seen.retain(|seen| settings.config.servers.contains_key(&seen.server)),
-            Beside::Gates => {}
+        match self.listed {
+            Listed::Configured => seen.retain(|seen| settings.config.servers.contains_key(&seen.server)),
+            Listed::Seen => {}
         }
         Ok(seen)
     }
@@ -207,9 +215,9 @@ impl desk::Desk for Desk {
     }
 
     fn document(&self) -> Value {
-        match &self.beside {
-            Beside::Fronts(_, rest) => rest.document(),
-            Beside::Gates => of_people(),
+        match self.listed {
+            Listed::Configured => openapi::document(&self.settings().config.routes, &annex()),
+            Listed::Seen => of_people(),
         }
     }
 
@@ -217,10 +225,8 @@ impl desk::Desk for Desk {
         for key in keys {
             self.ledger.revoke_key(&key, by).await.map_err(|error| failed(error.into()))?;
         }
-        match &self.beside {
-            Beside::Fronts(keyring, _) => keyring.renew().await,
-            // Nobody comes to these by key.
-            Beside::Gates => {}
+        if let Some(keyring) = &self.keyring {
+            keyring.renew().await;
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ use yesgate_web::{Keys, Site, SiteSettings};
 
 use super::office::{Kept, Office, Plate, Seat, Throne};
 use super::port::{Port, keep_other_half};
-use super::{Beside, Desk, expire};
+use super::{Desk, Listed, expire};
 use crate::home::Home;
 use crate::settings::Settings;
 use crate::witness::Witnesses;
@@ -153,7 +153,7 @@ async fn answer(throne: Throne, behind: Behind) -> anyhow::Result<()> {
     let Throne { listening, origin: here, reign } = throne;
     let bound = listening.listener.local_addr()?;
     let (_in_force, settings) = watch::channel(settings);
-    let desk = Desk::new(settings, ledger.clone(), strongest, Beside::Gates);
+    let desk = Desk::new(settings, ledger.clone(), strongest, Listed::Seen);
     let Witnesses { registry, seal, ceremonies, receipts } = witnesses;
     // Where the gates verify passkeys of another address, none is offered here.
     let ceremonies = ceremonies.filter(|_| here == origin);
