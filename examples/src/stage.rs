@@ -60,7 +60,7 @@ impl Stage {
         let server = std::env::current_exe().context("this program cannot find itself")?;
         let mut command = match gate {
             Gate::Wrap(name, variables) => {
-                let mut wrap = self.command(&["wrap", "--name", name, "--"]);
+                let mut wrap = self.command(&["wrap", "--name", name, "--no-pages", "--"]);
                 // Only what the story says turns the operator's key.
                 wrap.arg(server).env_remove("MCP_DRY_RUN").envs(variables.iter().copied());
                 wrap

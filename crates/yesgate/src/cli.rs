@@ -123,6 +123,9 @@ pub(crate) struct WrapArgs {
     /// Do not believe the server when it says that a tool only reads
     #[arg(long)]
     pub(crate) untrusted: bool,
+    /// Serve no pages and take over none, whatever the configuration says
+    #[arg(long)]
+    pub(crate) no_pages: bool,
     /// The server's command
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

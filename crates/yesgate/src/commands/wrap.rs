@@ -48,7 +48,7 @@ pub(super) async fn run(settings: Settings, args: WrapArgs) -> anyhow::Result<Do
         trust: trust(&settings.config, &name, args.untrusted),
         name,
     };
-    let inbox = inbox(&settings, &boot).await;
+    let inbox = if args.no_pages { None } else { inbox(&settings, &boot).await };
     let found = inbox.as_ref().and_then(Inbox::origin);
     let origin = found.clone().unwrap_or_else(|| people::origin(&settings.config.serve));
     let witnesses = Witnesses::of(&settings.home, &ledger, &origin).await?;
