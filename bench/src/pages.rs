@@ -41,7 +41,9 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
     let secret = runtime.block_on(fill(home.path()))?;
     let filling = before.elapsed();
     let config = home.path().join("yesgate.toml");
-    std::fs::write(&config, "")?;
+    // A gateway has to have a server; nobody calls it here.
+    let words = serde_json::to_string(&subject.server(1))?;
+    std::fs::write(&config, format!("[servers.files]\ncommand = {words}\n"))?;
     let address = free_address()?;
     let mut command = subject.serving(home.path(), &config);
     command.arg("--listen").arg(address.to_string());
@@ -70,9 +72,11 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
         ),
         columns: vec!["page", "path", "half within"],
         rows: rows.collect(),
+        // A search reads what it goes through, so it has no bound of its own.
         targets: PAGES
             .iter()
             .zip(&series)
+            .filter(|((_, path, _), _)| !path.contains("search"))
             .map(|((name, ..), series)| {
                 Target::at_most(&format!("{name}, 100,000 questions wait"), 0.020, series, Unit::Millis)
             })

@@ -43,6 +43,8 @@ pub struct Notice {
 pub enum Occasion {
     /// It waits for somebody.
     Asked,
+    /// Nobody of those whom the rule names has answered, and others may say yes from here on.
+    Fallback,
     /// It still waits, and its time is nearly over.
     Reminder,
     /// It is closed, in this manner.
@@ -89,6 +91,7 @@ impl Occasion {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Asked => "question.asked",
+            Self::Fallback => "question.fallback",
             Self::Reminder => "question.reminder",
             Self::Decided(_) => "question.decided",
             Self::Expired => "question.expired",
@@ -169,6 +172,11 @@ impl Notice {
         Self::of(Occasion::Reminder, intent, "reminder", at)
     }
 
+    /// That others may say yes from here on. There is one for a question, too.
+    pub(crate) fn fallback(intent: &Intent, at: Timestamp) -> Self {
+        Self::of(Occasion::Fallback, intent, "fallback", at)
+    }
+
     fn of(occasion: Occasion, intent: &Intent, which: &str, at: Timestamp) -> Self {
         let question = intent.question();
         Self {
@@ -213,6 +221,7 @@ impl Notice {
     pub(crate) const fn heading(&self) -> Option<&'static str> {
         match self.occasion {
             Occasion::Asked => Some("A call waits for your yes or no"),
+            Occasion::Fallback => Some("Nobody has answered: a call waits for your yes or no"),
             Occasion::Reminder => Some("A call still waits, and its time is nearly over"),
             Occasion::Unknown => Some("It is not known how a call ended"),
             Occasion::Decided(_) | Occasion::Expired => None,

@@ -107,7 +107,7 @@ impl Teller {
 
     fn deliver(&mut self, notice: Notice) {
         let before = match notice.occasion {
-            Occasion::Reminder => Before::Reminder,
+            Occasion::Fallback | Occasion::Reminder => Before::Reminder,
             Occasion::Asked | Occasion::Decided(_) | Occasion::Expired | Occasion::Unknown => {
                 Before::Row(self.watcher.told().row.saturating_sub(1))
             }

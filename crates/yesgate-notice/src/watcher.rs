@@ -35,6 +35,7 @@ impl Mark {
 /// What has a moment of its own.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Due {
+    Fallback,
     Reminder,
     End,
 }
@@ -63,7 +64,7 @@ impl Watcher {
             watcher.wind(intent);
         }
         watcher.clocks.retain(|(time, _, due)| match due {
-            Due::Reminder => *time > mark.at,
+            Due::Fallback | Due::Reminder => *time > mark.at,
             Due::End => true,
         });
         Ok(watcher)
@@ -126,7 +127,11 @@ impl Watcher {
             Occasion::Decided(Closing::Approved) => {
                 intent.opened_at() != entry.at || intent.edited().is_some()
             }
-            Occasion::Decided(_) | Occasion::Reminder | Occasion::Expired | Occasion::Unknown => true,
+            Occasion::Decided(_)
+            | Occasion::Fallback
+            | Occasion::Reminder
+            | Occasion::Expired
+            | Occasion::Unknown => true,
         };
         // Where a rule or nobody says yes, there is no question; a lost answer has to be settled all the same.
         let concerns_people = intent.question().standing.is_none() || occasion == Occasion::Unknown;
@@ -136,7 +141,7 @@ impl Watcher {
 
     /// Sets the clocks of an open question.
     fn wind(&mut self, intent: &Intent) {
-        for due in [Due::Reminder, Due::End] {
+        for due in [Due::Fallback, Due::Reminder, Due::End] {
             if let Some(time) = self.moment(intent, due) {
                 self.clocks.insert((time, intent.id().clone(), due));
             }
@@ -145,6 +150,7 @@ impl Watcher {
 
     fn moment(&self, intent: &Intent, due: Due) -> Option<Timestamp> {
         match due {
+            Due::Fallback => intent.fallback_at(),
             Due::Reminder => {
                 let ahead = self.remind.ahead(intent.question().times.decide)?;
                 intent.decide_by().checked_sub(ahead).ok()
@@ -168,9 +174,11 @@ impl Watcher {
             }
             self.clocks.remove(&first);
             match (intent, moment) {
-                (Some(intent), Some(_)) if is_due && *due == Due::Reminder => {
-                    return Ok(Some(Notice::reminder(&intent, now)));
-                }
+                (Some(intent), Some(_)) if is_due => match due {
+                    Due::Fallback => return Ok(Some(Notice::fallback(&intent, now))),
+                    Due::Reminder => return Ok(Some(Notice::reminder(&intent, now))),
+                    Due::End => {}
+                },
                 (Some(intent), Some(moment)) if !is_due => {
                     self.clocks.insert((moment, intent.id().clone(), *due));
                 }

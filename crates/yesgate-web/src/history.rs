@@ -34,13 +34,19 @@ impl Site {
         let search: String = search.trim().chars().take(LONGEST_SEARCH).collect();
         let ending = visit.query("ending").filter(|ending| ENDINGS.contains(&ending.as_str()));
         let mut after = visit.query("after").and_then(|after| after.parse().ok());
+        // Where everything fits, no more is read than is shown.
+        let chunk = if search.is_empty() && ending.is_none() { ALL_SHOWN } else { CHUNK };
         let mut lines = Vec::new();
         let mut more = None;
-        for _ in 0..MOST_CHUNKS {
-            let listing = Listing { org: visitor.person.org.clone(), stage: Stage::Over, after, most: CHUNK };
-            let chunk = self.ledger.list(listing).await?;
-            let is_last = chunk.len() < usize::try_from(CHUNK).unwrap_or(usize::MAX);
-            for listed in chunk {
+        'chunks: for _ in 0..MOST_CHUNKS {
+            let listing = Listing { org: visitor.person.org.clone(), stage: Stage::Over, after, most: chunk };
+            let found = self.ledger.list(listing).await?;
+            let is_last = found.len() < usize::try_from(chunk).unwrap_or(usize::MAX);
+            for listed in found {
+                if lines.len() == SHOWN {
+                    more = after;
+                    break 'chunks;
+                }
                 after = Some(listed.number);
                 let intent = &listed.intent;
                 if ending.as_ref().is_none_or(|ending| intent.state().as_str() == ending)
@@ -48,16 +54,9 @@ impl Site {
                 {
                     lines.push(Line::of(intent, visit.now));
                 }
-                if lines.len() == SHOWN {
-                    break;
-                }
             }
-            more = after;
-            if lines.len() == SHOWN {
-                break;
-            }
+            more = after.filter(|_| !is_last);
             if is_last {
-                more = None;
                 break;
             }
         }
@@ -92,6 +91,8 @@ pub(crate) fn has(intent: &Intent, search: &str) -> bool {
 const LONGEST_SEARCH: usize = 200;
 /// How many questions a page shows.
 const SHOWN: usize = 50;
+/// So many are read to show them all, and to know whether there are more.
+const ALL_SHOWN: u32 = 51;
 /// How many are looked at in one go, and how often: a search goes on where the page ends.
 const CHUNK: u32 = 200;
 const MOST_CHUNKS: usize = 25;

@@ -72,10 +72,11 @@ fn a_mail_says_which_tool_and_where_to_decide_and_no_more() {
 #[test]
 fn only_what_people_can_do_something_about_is_mailed() {
     let letter = |occasion, link: &Link| Letter::with_notice(to(), &ann(), &notice(occasion), link);
-    let kinds = [Occasion::Asked, Occasion::Reminder, Occasion::Unknown];
+    let kinds = [Occasion::Asked, Occasion::Fallback, Occasion::Reminder, Occasion::Unknown];
     let subjects = kinds.map(|kind| letter(kind, &Link::CommandLine).unwrap().subject);
     insta::assert_snapshot!(subjects.join("\n"), @r#"
     A call waits for your yes or no
+    Nobody has answered: a call waits for your yes or no
     A call still waits, and its time is nearly over
     It is not known how a call ended
     "#);

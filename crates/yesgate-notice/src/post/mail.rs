@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use yesgate_core::id::PersonId;
-use yesgate_core::intent::State;
+use yesgate_core::intent::{Intent, State};
 use yesgate_core::person::{Person, Role};
 use yesgate_ledger::{Ledger, LedgerError};
 
@@ -81,12 +81,17 @@ async fn deciders(notice: &Notice, ledger: &Ledger, now: Timestamp) -> Result<Ve
     let mut people = ledger.people().await?;
     people.retain(|person| may_decide(person, notice));
     match notice.occasion {
-        Occasion::Asked | Occasion::Reminder => {
+        Occasion::Asked | Occasion::Fallback | Occasion::Reminder => {
             let intent = ledger.intent(&notice.intent).await?;
-            let counts = |person: &Person| {
-                intent.as_ref().is_some_and(|intent| intent.may_be_approved_by(&person.groups, now))
+            // Who was asked from the start is not told that others are asked too.
+            let was_asked = |intent: &Intent, person: &Person| {
+                notice.occasion == Occasion::Fallback
+                    && intent.may_be_approved_by(&person.groups, intent.opened_at())
             };
-            people.retain(counts);
+            let counts = |intent: &Intent, person: &Person| {
+                intent.may_be_approved_by(&person.groups, now) && !was_asked(intent, person)
+            };
+            people.retain(|person| intent.as_ref().is_some_and(|intent| counts(intent, person)));
         }
         Occasion::Decided(_) | Occasion::Expired | Occasion::Unknown => {}
     }
@@ -102,7 +107,9 @@ fn may_decide(person: &Person, notice: &Notice) -> bool {
 async fn is_news(notice: &Notice, ledger: &Ledger) -> bool {
     let state = ledger.intent(&notice.intent).await.map(|intent| intent.map(|intent| intent.state()));
     match (notice.occasion, state) {
-        (Occasion::Asked | Occasion::Reminder, Ok(state)) => state == Some(State::Pending),
+        (Occasion::Asked | Occasion::Fallback | Occasion::Reminder, Ok(state)) => {
+            state == Some(State::Pending)
+        }
         (Occasion::Unknown, Ok(state)) => state == Some(State::Unknown),
         (Occasion::Decided(_) | Occasion::Expired, Ok(_)) | (_, Err(_)) => true,
     }

@@ -83,3 +83,28 @@ async fn a_question_for_a_group_is_told_to_that_group() {
     assert_eq!(told, ["alice@example.org", "dora@example.org"], "and alice was not told of the first");
     play.finish();
 }
+
+/// X6: where a group does not answer, those who step in for it are told at that moment, and nobody twice.
+#[tokio::test]
+async fn those_who_step_in_are_told_when_they_may() {
+    let server = MailServer::start();
+    let rule = "[[rules]]\ntool = \"notes/pay\"\nthen = \"ask\"\nchannel = \"web\"\napprovers = \"treasury\"\n\
+                fallback = { after = \"1s\", approvers = \"leads\" }";
+    let play = Play::new(&server, &format!("[times]\nhold = \"1s\"\n[notices]\nmail = true\n{rule}"));
+    for (name, group) in [("tess", "treasury"), ("lea", "leads")] {
+        let mail = format!("{name}@example.org");
+        play.stage.stage().yesgate(&["people", "add", name, "--group", group, "--mail", &mail]).ok();
+    }
+    eventually("they are reachable", async || {
+        let held = play.agent().call("notes", "pay", json!({"amount": "1.00", "to": "bob"})).await;
+        held.body["intent_id"].as_str().map(drop)
+    })
+    .await;
+    let first = server.next();
+    assert_eq!(first.to, ["tess@example.org"]);
+    let second = server.next();
+    assert_eq!(second.to, ["lea@example.org"]);
+    assert_eq!(second.header("Subject"), Some("Nobody has answered: a call waits for your yes or no"));
+    assert!(server.so_far().is_empty());
+    play.finish();
+}
