@@ -39,9 +39,9 @@ async fn a_question_waits_for_the_groups_that_the_rule_names() {
     let intent = play.delete("a").await;
 
     let inbox = lea.get("/").await;
-    assert!(inbox.html.contains("for `ops`"), "{}", inbox.html);
+    assert!(inbox.html.contains("for ops"), "{}", inbox.html);
     let page = lea.get(&page_of(&intent)).await;
-    assert!(page.html.contains("The rule wants the yes of somebody in `ops`"), "{}", page.html);
+    assert!(page.html.contains("The rule wants the yes of somebody in ops"), "{}", page.html);
     assert!(page.has_button(("answer", "deny")) && !page.has_button(("answer", "approve")));
 
     let theirs = bob.get(&page_of(&intent)).await;
