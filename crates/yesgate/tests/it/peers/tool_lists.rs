@@ -82,6 +82,7 @@ fn assert_same_tool(before: &str, after: &str) {
     let (before, mut after): (Value, Value) = (read(bare.input_schema.get()), read(gated.input_schema.get()));
     let properties = after["properties"].as_object_mut().unwrap();
     assert_eq!(properties.remove("confirm_token").unwrap()["type"], "string", "{}", bare.name);
+    assert_eq!(properties.remove("__reason").unwrap()["type"], "string", "{}", bare.name);
     // K3: where nobody could send it otherwise.
     let is_strict = before.get("additionalProperties") == Some(&json!(false));
     assert_eq!(properties.remove("__channel").is_some(), is_strict, "{}", bare.name);

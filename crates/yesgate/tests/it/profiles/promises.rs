@@ -82,7 +82,7 @@ fn a_safe_write_that_raises_its_mode_fits_too() {
     for lane in Lane::ALL {
         let mut player = setup(lane).config(config).open(json!({}));
         let own = ours(&mut player, STRICT);
-        assert_eq!(own, ["__channel", "__mode", "confirm_token"].map(str::to_owned).into());
+        assert_eq!(own, ["__channel", "__mode", "__reason", "confirm_token"].map(str::to_owned).into());
         assert_eq!(refusal(&delete(&mut player, json!({"id": "a"}))), "mode_forbids");
         let raised = json!({"id": "a", "__mode": "execute"});
         let held = delete(&mut player, raised.clone());
@@ -145,16 +145,20 @@ fn a_strict_schema_lets_the_agent_send_what_is_wanted_of_it() {
         "[[rules]]\ntool = \"mock/delete_note\"\nthen = \"ask\"\nconfirm = \"type\"\ntype = \"args.id\"\n";
     for lane in Lane::ALL {
         for (config, expected) in [
-            ("profile = \"handshake\"\n".to_owned(), vec!["__channel", "confirm_token"]),
-            (format!("profile = \"handshake\"\n{typed}"), vec!["__channel", "__typed", "confirm_token"]),
-            ("profile = \"modes\"\n".to_owned(), vec!["__channel", "__mode", "confirm_token"]),
+            ("profile = \"handshake\"\n".to_owned(), vec!["__channel", "__reason", "confirm_token"]),
+            (
+                format!("profile = \"handshake\"\n{typed}"),
+                vec!["__channel", "__reason", "__typed", "confirm_token"],
+            ),
+            ("profile = \"modes\"\n".to_owned(), vec!["__channel", "__mode", "__reason", "confirm_token"]),
             // What is typed there must be proven better than the agent can.
-            (format!("profile = \"spend\"\n{typed}"), vec![]),
+            (format!("profile = \"spend\"\n{typed}"), vec!["__reason"]),
         ] {
             let mut player = setup(lane).config(&config).open(json!({}));
             let expected: BTreeSet<String> = expected.into_iter().map(str::to_owned).collect();
             assert_eq!(ours(&mut player, STRICT), expected, "{config}");
-            assert_eq!(ours(&mut player, "write_note"), ["confirm_token".to_owned()].into(), "{config}");
+            let open = ["__reason", "confirm_token"].map(str::to_owned);
+            assert_eq!(ours(&mut player, "write_note"), open.into(), "{config}");
             player.finish(0);
         }
 
