@@ -175,7 +175,7 @@ impl Site {
         let secret = SessionSecret::from_entropy(self.draw()?);
         let new = NewSession {
             id: SessionId::from_entropy(self.draw()?),
-            secret: secret.hash(),
+            secret: self.hash(&secret),
             browser: browser(&visit.parts.headers),
         };
         let Some(_) = self.ledger.begin_session(&person, SignInWay::Oidc, new).await? else {
