@@ -21,14 +21,14 @@ fn looked_at(player: &mut Player, held: &Value) -> Vec<Value> {
     let told = player.call("yesgate_status", json!({"intent_id": intent_id(held)}));
     let mut looks = vec![structured(&told).clone()];
     if let Some(url) = structured(held)["polling_url"].as_str() {
-        looks.push(serde_json::from_str(&get(url)).unwrap());
+        looks.extend(get(url).map(|body| serde_json::from_str(&body).unwrap()));
     }
     looks
 }
 
-/// The body at an address of the gateway.
+/// The body at an address of the gateway. `None`: we have looked too soon, and are told to slow down.
 #[track_caller]
-fn get(url: &str) -> String {
+fn get(url: &str) -> Option<String> {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
@@ -36,9 +36,14 @@ fn get(url: &str) -> String {
     stream.read_to_string(&mut answer).unwrap();
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     // Whoever is not signed in is sent to the sign-in.
-    let expected = if path.starts_with("approve/") { "HTTP/1.1 303 " } else { "HTTP/1.1 200 " };
+    let is_page = path.starts_with("approve/");
+    if !is_page && head.starts_with("HTTP/1.1 429 ") {
+        assert!(body.contains("\"slow_down\"") && head.contains("retry-after: "), "{answer}");
+        return None;
+    }
+    let expected = if is_page { "HTTP/1.1 303 " } else { "HTTP/1.1 200 " };
     assert!(head.starts_with(expected), "{head}");
-    body.to_owned()
+    Some(body.to_owned())
 }
 
 /// H3: the answer names the question, its end and where to look, and carries no secret; looking, at the page or for the
