@@ -36,7 +36,12 @@ impl Approvers {
     }
 }
 
-/// Groups, as people read them.
+/// Groups, as lists and pages name them.
+pub fn plainly<'a>(groups: impl IntoIterator<Item = &'a GroupName>) -> String {
+    groups.into_iter().map(GroupName::as_str).collect::<Vec<_>>().join(" or ")
+}
+
+/// Groups, as sentences name them.
 pub fn any_of<'a>(groups: impl IntoIterator<Item = &'a GroupName>) -> String {
     let names: Vec<String> = groups.into_iter().map(|group| format!("`{group}`")).collect();
     names.join(" or ")

@@ -11,8 +11,8 @@ use crate::policy::OwnNames;
 use crate::token::ConfirmToken;
 use crate::verdict::{ConfirmType, Quorum};
 
-/// How often an agent that waits may look.
-const POLL_SECONDS: u64 = 5;
+/// How long an agent that waits leaves between two looks.
+pub const POLL: SignedDuration = SignedDuration::from_secs(5);
 
 /// Where a question can be decided and looked up, as far as its front knows.
 ///
@@ -65,7 +65,7 @@ pub fn held_payload(
         }
         None => {
             set("status", json!("approval_required"));
-            set("poll_interval_seconds", json!(POLL_SECONDS));
+            set("poll_interval_seconds", json!(POLL.as_secs()));
         }
     }
     set("confirm_required", json!(true));

@@ -3,13 +3,13 @@
 use askama::Template;
 use http::StatusCode;
 use jiff::{SignedDuration, Timestamp};
+use yesgate_core::approvers::plainly;
 use yesgate_core::intent::Intent;
 use yesgate_core::render::Sanitized;
 use yesgate_ledger::{Listing, Stage};
 use yesgate_proof::credential::Credential;
 
 use crate::answer::{self, Answer};
-use crate::question::one_of;
 use crate::site::{Site, Trouble, Visit};
 use crate::view::{Frame, Left, Tab, ago};
 use crate::visit::Visitor;
@@ -51,7 +51,7 @@ impl Line {
             state: intent.state().as_str(),
             asked: ago(intent.opened_at(), now),
             left: Left::of(intent, now),
-            approvers: question.approvers.as_ref().map(|named| one_of(&named.groups)),
+            approvers: question.approvers.as_ref().map(|named| plainly(&named.groups)),
             quorum: (need > 1).then(|| (intent.yeses().len(), need)),
         }
     }

@@ -2,14 +2,12 @@
 //!
 //! INVARIANT: everything that a yes is bound to is on the page, above the button that says it (REN1, REN4, REN5).
 
-use std::collections::BTreeSet;
-
 use askama::Template;
 use http::StatusCode;
 use jiff::Timestamp;
 use serde_json::Value;
 use yesgate_core::assurance::Assurance;
-use yesgate_core::id::{GroupName, IntentId};
+use yesgate_core::id::IntentId;
 use yesgate_core::intent::{
     Answer as Said, CLAIM, DoneKind, Intent, ResultKind, State, Surface, WHY_CLAIMED,
 };
@@ -279,25 +277,8 @@ pub(crate) fn not_theirs(intent: &Intent, visitor: &Visitor, now: Timestamp) -> 
     if intent.may_be_approved_by(&visitor.person.groups, now) {
         return None;
     }
-    let whose = whose_yes(intent).unwrap_or_default();
+    let whose = intent.whose_yes().unwrap_or_default();
     Some(format!("The rule wants the yes of {whose}. You can deny it."))
-}
-
-/// Whose yes a question waits for, where its rule names somebody.
-fn whose_yes(intent: &Intent) -> Option<String> {
-    let named = intent.question().approvers.as_ref()?;
-    let groups = one_of(&named.groups);
-    Some(match (&named.fallback, intent.fallback_at()) {
-        (Some(fallback), Some(at)) => {
-            format!("somebody in {groups}, from {} on also in {}", moment(at), one_of(&fallback.groups))
-        }
-        (Some(_), None) | (None, _) => format!("somebody in {groups}"),
-    })
-}
-
-/// The names of groups, as a page shows them.
-pub(crate) fn one_of(groups: &BTreeSet<GroupName>) -> String {
-    groups.iter().map(GroupName::as_str).collect::<Vec<_>>().join(" or ")
 }
 
 pub(crate) fn facts(intent: &Intent) -> Vec<Fact> {
@@ -320,7 +301,7 @@ pub(crate) fn facts(intent: &Intent) -> Vec<Fact> {
         }
     }
     fact("Needs", &format!("a yes at level {} or better", question.least));
-    if let Some(whose) = whose_yes(intent) {
+    if let Some(whose) = intent.whose_yes() {
         fact("Whose yes", &whose);
     }
     if question.quorum.people() > 1 {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::{Approver, Intent};
-use crate::approvers::any_of;
+use crate::approvers::plainly;
 use crate::id::GroupName;
 use crate::refusal::{Refusal, Why};
 
@@ -29,10 +29,11 @@ impl Intent {
     /// Whose yes it waits for, in words; `None`: that of anybody who may decide.
     pub fn whose_yes(&self) -> Option<String> {
         let named = self.question.approvers.as_ref()?;
-        let groups = any_of(&named.groups);
+        let groups = plainly(&named.groups);
         Some(match (&named.fallback, self.fallback_at) {
             (Some(fallback), Some(at)) => {
-                format!("somebody in {groups}, from {at:.0} on also in {}", any_of(&fallback.groups))
+                let at = at.strftime("%Y-%m-%d %H:%M:%S UTC");
+                format!("somebody in {groups}, from {at} on also in {}", plainly(&fallback.groups))
             }
             (Some(_), None) | (None, _) => format!("somebody in {groups}"),
         })

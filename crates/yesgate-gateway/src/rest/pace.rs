@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 use yesgate_core::digest::Digest;
+use yesgate_core::held::POLL;
 use yesgate_core::id::IntentId;
 
 /// Who looks, and at what.
@@ -41,10 +42,10 @@ impl Looks {
         if before.is_none() && all.len() >= MOST {
             all.retain(|_, last| now.duration_since(last.at) < last.interval);
             if all.len() >= MOST {
-                return Pace::Fine(SHORTEST);
+                return Pace::Fine(POLL);
             }
         }
-        let interval = before.map_or(SHORTEST, |last| last.interval);
+        let interval = before.map_or(POLL, |last| last.interval);
         // What waits exactly as long as it was told may arrive a little early.
         let too_soon = before.is_some_and(|last| now.duration_since(last.at) < interval - GRACE);
         let interval = if too_soon { (interval + STEP).min(LONGEST) } else { interval };
@@ -58,8 +59,6 @@ impl Looks {
     }
 }
 
-/// How long to wait between two looks; what held answers say.
-const SHORTEST: SignedDuration = SignedDuration::from_secs(5);
 /// How much longer after a look that came too soon.
 const STEP: SignedDuration = SignedDuration::from_secs(5);
 const LONGEST: SignedDuration = SignedDuration::from_secs(60);
