@@ -4,10 +4,11 @@ use askama::Template;
 use http::StatusCode;
 use yesgate_core::intent::Intent;
 use yesgate_core::render::Sanitized;
-use yesgate_ledger::{Listing, Stage};
+use yesgate_ledger::Stage;
 
 use crate::answer::{self, Answer};
 use crate::inbox::Line;
+use crate::leafing::{Leaf, Leafing};
 use crate::site::{Site, Trouble, Visit};
 use crate::view::{Frame, Tab};
 use crate::visit::Visitor;
@@ -33,34 +34,16 @@ impl Site {
         let search = visit.query("search").unwrap_or_default();
         let search: String = search.trim().chars().take(LONGEST_SEARCH).collect();
         let ending = visit.query("ending").filter(|ending| ENDINGS.contains(&ending.as_str()));
-        let mut after = visit.query("after").and_then(|after| after.parse().ok());
-        // Where everything fits, no more is read than is shown.
-        let chunk = if search.is_empty() && ending.is_none() { ALL_SHOWN } else { CHUNK };
-        let mut lines = Vec::new();
-        let mut more = None;
-        'chunks: for _ in 0..MOST_CHUNKS {
-            let listing = Listing { org: visitor.person.org.clone(), stage: Stage::Over, after, most: chunk };
-            let found = self.ledger.list(listing).await?;
-            let is_last = found.len() < usize::try_from(chunk).unwrap_or(usize::MAX);
-            for listed in found {
-                if lines.len() == SHOWN {
-                    more = after;
-                    break 'chunks;
-                }
-                after = Some(listed.number);
-                let intent = &listed.intent;
-                if ending.as_ref().is_none_or(|ending| intent.state().as_str() == ending)
-                    && has(intent, &search)
-                {
-                    lines.push(Line::of(intent, visit.now));
-                }
-            }
-            more = after.filter(|_| !is_last);
-            if is_last {
-                break;
-            }
-        }
-        let more = more.map(|after| {
+        let after = visit.query("after").and_then(|after| after.parse().ok());
+        // Where everything is shown, no more is read than that.
+        let chunk = if search.is_empty() && ending.is_none() { ALL_SHOWN } else { Leafing::CHUNK };
+        let leafing = Leafing { stage: Stage::Over, after, most: SHOWN, chunk };
+        let is_wanted = |intent: &Intent| {
+            ending.as_ref().is_none_or(|ending| intent.state().as_str() == ending) && has(intent, &search)
+        };
+        let Leaf { intents, next } = self.leaf(&visitor.person.org, leafing, is_wanted).await?;
+        let lines = intents.iter().map(|intent| Line::of(intent, visit.now)).collect();
+        let more = next.map(|after| {
             let mut query = form_urlencoded::Serializer::new(String::new());
             query.append_pair("search", &search).append_pair("ending", ending.as_deref().unwrap_or_default());
             query.append_pair("after", &after.to_string()).finish()
@@ -93,6 +76,3 @@ const LONGEST_SEARCH: usize = 200;
 const SHOWN: usize = 50;
 /// So many are read to show them all, and to know whether there are more.
 const ALL_SHOWN: u32 = 51;
-/// How many are looked at in one go, and how often: a search goes on where the page ends.
-const CHUNK: u32 = 200;
-const MOST_CHUNKS: usize = 25;

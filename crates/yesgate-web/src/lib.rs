@@ -25,6 +25,7 @@ mod grants;
 mod history;
 mod inbox;
 mod keys;
+mod leafing;
 mod limits;
 mod live;
 mod passkeys;

@@ -13,11 +13,12 @@ use yesgate_core::refusal::{Refusal, Why};
 use yesgate_core::render::Sanitized;
 use yesgate_core::verdict::Remember;
 use yesgate_http::problem::Problem;
-use yesgate_ledger::{Listing, Stage};
+use yesgate_ledger::Stage;
 
 use super::read::Fields;
 use super::{Told, Undone, json as told};
 use crate::history::has;
+use crate::leafing::{Leaf, Leafing};
 use crate::question::{claim, lines, result, state};
 use crate::saying::{Decided, Saying, Yes};
 use crate::site::{Site, Visit};
@@ -27,30 +28,11 @@ impl Site {
     /// Lists questions, some at a time.
     pub(super) async fn list_intents(&self, visit: &Visit, visitor: &Visitor) -> Told {
         let wanted = Wanted::read(visit)?;
-        let mut after = wanted.after;
-        let mut found = Vec::new();
-        let mut next = None;
-        for _ in 0..MOST_CHUNKS {
-            let org = visitor.person.org.clone();
-            let chunk = self.ledger.list(Listing { org, stage: wanted.stage, after, most: CHUNK }).await?;
-            let is_last = chunk.len() < usize::try_from(CHUNK).unwrap_or(usize::MAX);
-            let mut is_full = false;
-            for listed in chunk {
-                // Found out only where there is more: the cursor stays before it.
-                if found.len() == wanted.most {
-                    is_full = true;
-                    break;
-                }
-                after = Some(listed.number);
-                if wanted.has(&listed.intent, visit.now) {
-                    found.push(line(&listed.intent, &visit.address, visit.now));
-                }
-            }
-            next = after.filter(|_| is_full || !is_last);
-            if is_full || is_last {
-                break;
-            }
-        }
+        let Wanted { stage, after, most, .. } = wanted;
+        let leafing = Leafing { stage, after, most, chunk: Leafing::CHUNK };
+        let leaf = self.leaf(&visitor.person.org, leafing, |intent| wanted.has(intent, visit.now));
+        let Leaf { intents, next } = leaf.await?;
+        let found: Vec<_> = intents.iter().map(|intent| line(intent, &visit.address, visit.now)).collect();
         let next = next.map(|number| number.to_string());
         told(&json!({"intents": found, "next": next}))
     }
@@ -313,9 +295,6 @@ pub(super) const MOST_LISTED: u64 = 100;
 pub(super) const USUAL_LISTED: u64 = 50;
 const MOST_NUMBER: u64 = i64::MAX.unsigned_abs();
 const LONGEST_SEARCH: usize = 200;
-/// How many are looked at in one go, and how often: a search goes on where the answer ends.
-const CHUNK: u32 = 200;
-const MOST_CHUNKS: usize = 25;
 
 #[cfg(test)]
 mod tests {
