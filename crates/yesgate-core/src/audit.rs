@@ -13,6 +13,7 @@ use crate::class::Class;
 use crate::digest::{CallDigest, DefinitionDigest, Digest, Hasher};
 use crate::id::{BootId, CredentialId, GrantId, IntentId, KeyId, KeyName, ServerName, ToolName};
 use crate::mode::Mode;
+use crate::oauth::OAuthEvent;
 use crate::person::PersonEvent;
 
 /// One step, with its time and its question.
@@ -311,6 +312,9 @@ pub enum AuditEvent {
     },
     /// Something about the people who decide, or their sessions.
     Person(PersonEvent),
+    /// Something about clients that people connect.
+    #[serde(rename = "oauth")]
+    OAuth(OAuthEvent),
 }
 
 /// A signature behind a yes.

@@ -19,6 +19,13 @@ pub struct ParseIdError {
     expected: &'static str,
 }
 
+impl ParseIdError {
+    /// The text is not what was expected.
+    pub(crate) fn new(text: &str, expected: &'static str) -> Self {
+        Self { text: text.to_owned(), expected }
+    }
+}
+
 /// Declares an id: a prefix and sixteen random characters (80 bits).
 macro_rules! id_type {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
@@ -109,6 +116,11 @@ id_type!(
 id_type!(
     /// Names one key of a person: a passkey, or one that signs. Not a secret.
     CredentialId, "cred_"
+);
+
+id_type!(
+    /// Names what one person allowed one client. Not a secret: it lets nobody call anything.
+    ConnectionId, "conn_"
 );
 
 /// Declares a name that somebody outside chose: bounded, printable, one line.
@@ -211,6 +223,13 @@ name_type!(
     GroupName,
     "a group's name (1 to 128 of `A-Z a-z 0-9 _ . -`)",
     |c| c.is_ascii_alphanumeric() || "_.-".contains(c)
+);
+
+name_type!(
+    /// Something that a client may be allowed to do, by the operator's word for it (RFC 6749 §3.3).
+    ScopeName,
+    "a scope (1 to 128 visible ASCII characters without `\"` and `\\`)",
+    |c| c.is_ascii_graphic() && !"\"\\".contains(c)
 );
 
 /// Crockford's alphabet in lower case: no `i`, `l`, `o`, `u`, so an id can be read aloud.

@@ -13,9 +13,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 pub use self::opening::{Opener, Opening};
-pub use self::secret::{BrowserSecret, LinkSecret, SecretHash, SessionSecret};
+pub use self::secret::{BrowserSecret, LinkSecret, SessionSecret};
 use crate::digest::{Digest, Hasher};
 use crate::id::{CredentialId, GroupName, OrgId, PersonId, PrincipalId, SessionId};
+pub use crate::secret::SecretHash;
 
 /// Somebody who may look, decide, or rule.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]

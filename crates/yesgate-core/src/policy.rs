@@ -48,8 +48,13 @@ pub use self::config::ledger::LedgerConfig;
 pub use self::config::limits::ServeLimits;
 pub use self::config::mail::{Carried, MailConfig, MailWay, SmtpConfig, SmtpLogin};
 pub use self::config::notices::{ByMail, Desktop, NoticesConfig, Remind, WebhookConfig};
+pub use self::config::oauth::{
+    DocumentHosts, Documents, ExternalIssuer, KnownClient, OAuthConfig, OAuthLimits, OAuthTimes,
+    Registration, ScopePolicy, ScopeRule,
+};
 pub use self::config::pages::{Inbox, PagesConfig};
 pub use self::config::prefix::{ParsePrefixError, Prefix};
+pub use self::config::proxies::Proxies;
 pub use self::config::remote::{
     AuthSetting, HeaderName, HeaderNameError, HttpPlace, OAuthClient, OAuthSetting,
 };
@@ -109,6 +114,8 @@ pub struct Policy {
     hosts: Vec<HostEntry>,
     budgets: BTreeMap<BudgetName, Budget>,
     rules: Vec<Rule>,
+    /// What the scopes of clients mean.
+    scopes: ScopePolicy,
     /// Where it is only tried.
     shadow: Shadow,
 }
@@ -184,6 +191,7 @@ impl Default for Policy {
             hosts: Vec::new(),
             budgets: BTreeMap::new(),
             rules: Vec::new(),
+            scopes: ScopePolicy::default(),
             shadow: Shadow::Off,
         }
     }
@@ -279,6 +287,11 @@ impl Policy {
         self.pace
     }
 
+    /// What the scopes of clients mean.
+    pub const fn scopes(&self) -> &ScopePolicy {
+        &self.scopes
+    }
+
     /// What confirm tokens begin with.
     pub const fn token_prefix(&self) -> &TokenPrefix {
         &self.token_prefix
@@ -344,7 +357,7 @@ struct Match<'p> {
 }
 
 /// The keys of the whole configuration.
-const TOP_KEYS: [&str; 24] = [
+const TOP_KEYS: [&str; 25] = [
     "profile",
     "shadow",
     "mode",
@@ -364,6 +377,7 @@ const TOP_KEYS: [&str; 24] = [
     "pages",
     "mail",
     "sign_in",
+    "oauth",
     "telemetry",
     "servers",
     "routes",
@@ -372,7 +386,7 @@ const TOP_KEYS: [&str; 24] = [
 ];
 const TIME_KEYS: [&str; 7] = ["token", "decide", "run", "hold", "wait", "cool_off", "reflex"];
 const ASKING_KEYS: [&str; 4] = ["breaker", "window", "per_minute", "open"];
-const SERVE_KEYS: [&str; 6] = ["listen", "public_url", "hosts", "origins", "times", "limits"];
+const SERVE_KEYS: [&str; 7] = ["listen", "public_url", "hosts", "origins", "proxies", "times", "limits"];
 const SERVE_TIME_KEYS: [&str; 7] = ["headers", "body", "idle", "call", "outcome", "session", "drain"];
 const SERVE_LIMIT_KEYS: [&str; 11] = [
     "connections",
@@ -387,11 +401,28 @@ const SERVE_LIMIT_KEYS: [&str; 11] = [
     "bytes_per_caller",
     "children",
 ];
-const LEDGER_KEYS: [&str; 1] = ["keep"];
+const LEDGER_KEYS: [&str; 2] = ["at", "keep"];
 const PAGES_KEYS: [&str; 2] = ["wrap", "port"];
 const NOTICE_KEYS: [&str; 4] = ["desktop", "webhook", "mail", "remind"];
 const SIGN_IN_KEYS: [&str; 1] = ["oidc"];
 const OIDC_KEYS: [&str; 7] = ["issuer", "client_id", "client_secret", "name", "org", "subjects", "new"];
+const OAUTH_KEYS: [&str; 9] =
+    ["enabled", "registration", "schemes", "documents", "times", "limits", "scopes", "clients", "external"];
+const DOCUMENT_KEYS: [&str; 4] = ["from", "except", "authorities", "this_machine"];
+const OAUTH_TIME_KEYS: [&str; 8] =
+    ["code", "access", "refresh", "retry", "longest", "unbound", "unused", "fresh"];
+const OAUTH_LIMIT_KEYS: [&str; 7] = [
+    "unbound",
+    "parked",
+    "devices",
+    "register_per_minute",
+    "token_per_minute",
+    "token_per_address",
+    "authorize_per_address",
+];
+const SCOPE_KEYS: [&str; 6] = ["says", "tools", "classes", "includes", "usual", "fresh"];
+const KNOWN_CLIENT_KEYS: [&str; 5] = ["name", "redirect_uris", "method", "secret", "introspects"];
+const EXTERNAL_KEYS: [&str; 5] = ["issuer", "keys", "org", "user", "client"];
 const MAIL_KEYS: [&str; 4] = ["from", "via", "user", "password"];
 const WEBHOOK_KEYS: [&str; 2] = ["url", "secret"];
 const TELEMETRY_KEYS: [&str; 2] = ["otlp", "metrics"];

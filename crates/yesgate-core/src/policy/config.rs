@@ -5,8 +5,10 @@ pub(super) mod ledger;
 pub(super) mod limits;
 pub(super) mod mail;
 pub(super) mod notices;
+pub(super) mod oauth;
 pub(super) mod pages;
 pub(super) mod prefix;
+pub(super) mod proxies;
 pub(super) mod remote;
 pub(super) mod routes;
 pub(super) mod serve;
@@ -19,6 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use self::ledger::LedgerConfig;
 use self::mail::MailConfig;
 use self::notices::{ByMail, NoticesConfig};
+use self::oauth::OAuthConfig;
 use self::pages::PagesConfig;
 use self::routes::Routes;
 use self::serve::{ServeConfig, TelemetryConfig};
@@ -59,6 +62,8 @@ pub struct Config {
     pub mail: Option<MailConfig>,
     /// Who else says who people are, where somebody does.
     pub oidc: Option<OidcConfig>,
+    /// How clients are connected.
+    pub oauth: OAuthConfig,
     /// What is measured, and who is told.
     pub telemetry: TelemetryConfig,
     /// How many examples were tried, and held.
@@ -85,8 +90,12 @@ impl Config {
         let mail = top.entry("mail").map(|entry| MailConfig::parse(&entry)).transpose()?;
         refuse_mail_without_a_way(&top, notices.as_ref(), mail.as_ref())?;
         let oidc = top.entry("sign_in").map(|entry| sign_in::parse(&entry)).transpose()?.flatten();
+        let oauth =
+            top.entry("oauth").map(|entry| OAuthConfig::parse(&entry)).transpose()?.unwrap_or_default();
+        oauth::reading::refuse_issuer(&top, serve.as_ref().unwrap_or(&ServeConfig::default()), &oauth)?;
         let telemetry = top.entry("telemetry").map(|entry| TelemetryConfig::parse(&entry)).transpose()?;
         let mut policy = parse_settings(&top)?;
+        policy.scopes = oauth.scopes.clone();
         if let Some(budgets) = top.entry("budgets") {
             policy.budgets = budget::parse_all(&budgets)?;
         }
@@ -116,6 +125,7 @@ impl Config {
             pages: pages.unwrap_or_default(),
             mail,
             oidc,
+            oauth,
             telemetry: telemetry.unwrap_or_default(),
             examples: examples.len(),
         })

@@ -184,6 +184,16 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// A length of time such as `30d`, which may be years and is never zero.
+    pub(super) fn lasting(&self) -> Result<SignedDuration, ConfigError> {
+        match self.duration_up_to(LONGEST_KEPT, "ten years")? {
+            SignedDuration::ZERO => Err(self
+                .error(format!("`{}` must be longer than zero", self.name))
+                .with_hint("there is no \"without end\"; write how long")),
+            length => Ok(length),
+        }
+    }
+
     fn duration_up_to(&self, longest: SignedDuration, words: &str) -> Result<SignedDuration, ConfigError> {
         let text = match self.value.get_ref() {
             DeValue::String(text) => text,

@@ -13,6 +13,7 @@ mod lookup;
 mod mail;
 mod matrix;
 mod notices;
+mod oauth;
 mod offer;
 mod pages;
 mod properties;

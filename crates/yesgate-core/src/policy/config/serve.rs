@@ -11,6 +11,7 @@ use super::super::reader::{Entry, Section, shown};
 use super::super::{SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS, TELEMETRY_KEYS};
 use super::address::{Authority, HttpUrl, Origin};
 use super::limits::ServeLimits;
+use super::proxies::Proxies;
 use super::remote::{address_error, parse_url};
 use super::server::{Place, ServerConfig};
 use crate::id::ServerName;
@@ -26,6 +27,8 @@ pub struct ServeConfig {
     pub hosts: Vec<Authority>,
     /// The origins of browser pages that may call.
     pub origins: Vec<Origin>,
+    /// Whose word is taken for where a request comes from.
+    pub proxies: Proxies,
     /// How long things may take.
     pub times: ServeTimes,
     /// How much there may be.
@@ -83,6 +86,9 @@ impl ServeConfig {
         if let Some(origins) = section.entry("origins") {
             serve.origins = origins.distinct(parse_origin)?;
         }
+        if let Some(proxies) = section.entry("proxies") {
+            serve.proxies = Proxies::parse(&proxies)?;
+        }
         if let Some(listen) = section.entry("listen") {
             serve.listen = parse_listen(&listen)?;
             if !serve.listen.ip().is_loopback() && serve.authorities().next().is_none() {
@@ -110,6 +116,7 @@ impl Default for ServeConfig {
             public_url: None,
             hosts: Vec::new(),
             origins: Vec::new(),
+            proxies: Proxies::default(),
             times: ServeTimes::default(),
             limits: ServeLimits::default(),
         }

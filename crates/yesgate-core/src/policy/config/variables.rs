@@ -87,6 +87,14 @@ impl Template {
         &self.text
     }
 
+    /// The names of the variables in it.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Words(_) => None,
+            Piece::Variable(name) => Some(name.as_str()),
+        })
+    }
+
     /// Whether it is one variable and nothing else.
     pub(super) const fn is_reference(&self) -> bool {
         match self.pieces.as_slice() {

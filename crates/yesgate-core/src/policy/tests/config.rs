@@ -20,6 +20,35 @@ pub(super) fn table(texts: &[&str]) -> String {
     texts.iter().map(|text| format!("{}\n", error(text))).collect()
 }
 
+/// Where several nodes share a ledger, it is a database; its password stands in no file.
+#[test]
+fn a_ledger_can_be_a_database_and_its_password_is_a_variable() {
+    let at = |text: &str| Config::parse(text).unwrap().ledger.at.map(|at| at.unexpanded().to_owned());
+    assert_eq!(at("[ledger]\nkeep = \"90d\""), None);
+    for address in [
+        "postgres://yesgate:${PASSWORD}@db.example:5432/yesgate?sslmode=verify-full",
+        "postgresql:///yesgate?host=/run/postgresql",
+        "${DATABASE_URL}",
+    ] {
+        assert_eq!(at(&format!("ledger = \"{address}\"")).as_deref(), Some(address));
+        assert_eq!(at(&format!("[ledger]\nat = \"{address}\"")).as_deref(), Some(address));
+    }
+    insta::assert_snapshot!(table(&[
+        "ledger = \"postgres://ada:s3cret@db/yesgate\"",
+        "ledger = \"postgres://ada:${HALF}cret@db/yesgate\"",
+        "ledger = \"/var/lib/ledger.db\"",
+        "ledger = 5",
+    ]), @r#"
+    yesgate.toml:1:10: the password of the database must be a variable
+        hint: write `${NAME}` in its place and put it into the environment of the gateway
+    yesgate.toml:1:10: the password of the database must be a variable
+        hint: write `${NAME}` in its place and put it into the environment of the gateway
+    yesgate.toml:1:10: the ledger is a file in the home folder, or a database at a `postgres://` address
+        hint: write "postgres://user:${PASSWORD}@host/database", or leave it out
+    yesgate.toml:1:10: `ledger` must be a string, not an integer
+    "#);
+}
+
 /// Contents are kept for days or years, never for no time at all, and for ever where nothing is said.
 #[test]
 fn contents_are_kept_as_long_as_it_says() {
@@ -56,13 +85,13 @@ fn an_unknown_key_is_an_error_that_names_the_nearest() {
         "[[rules]]\ntool = \"*\"\nspend = { amount = \"args.a\", curency = \"=EUR\" }",
         "[[rules]]\ntool = \"*\"\nlokup = \"a/b\"",
         "[rule]\ntool = \"*\"",
-    ]), @r#"
+    ]), @r"
     yesgate.toml:1:1: unknown key `profil`
         hint: did you mean `profile`?
     yesgate.toml:3:3: unknown key `chanel`
         hint: did you mean `channel`?
     yesgate.toml:1:1: unknown key `zzz`
-        hint: one of `profile`, `shadow`, `mode`, `channel`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `own_tools`, `clients`, `grants`, `asking`, `times`, `serve`, `ledger`, `notices`, `pages`, `mail`, `sign_in`, `telemetry`, `servers`, `routes`, `budgets` or `rules`
+        hint: one of `profile`, `shadow`, `mode`, `channel`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `own_tools`, `clients`, `grants`, `asking`, `times`, `serve`, `ledger`, `notices`, `pages`, `mail`, `sign_in`, `oauth`, `telemetry`, `servers`, `routes`, `budgets` or `rules`
     yesgate.toml:2:1: unknown key `tokens`
         hint: did you mean `token`?
     yesgate.toml:3:1: unknown key `trust`
@@ -77,7 +106,7 @@ fn an_unknown_key_is_an_error_that_names_the_nearest() {
         hint: did you mean `lookup`?
     yesgate.toml:1:2: unknown key `rule`
         hint: did you mean `rules`?
-    "#);
+    ");
 }
 
 #[test]

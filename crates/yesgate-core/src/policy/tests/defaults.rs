@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::super::{
-    ASKING_KEYS, BUDGET_KEYS, CLIENT_KEYS, Config, EXAMPLE_KEYS, FALLBACK_KEYS, LEDGER_KEYS, LOOKUP_KEYS,
-    MAIL_KEYS, NOTICE_KEYS, OIDC_KEYS, PAGES_KEYS, RULE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS, SERVE_TIME_KEYS,
-    SERVER_KEYS, SIGN_IN_KEYS, SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS, WEBHOOK_KEYS,
+    ASKING_KEYS, BUDGET_KEYS, CLIENT_KEYS, Config, DOCUMENT_KEYS, EXAMPLE_KEYS, EXTERNAL_KEYS, FALLBACK_KEYS,
+    KNOWN_CLIENT_KEYS, LEDGER_KEYS, LOOKUP_KEYS, MAIL_KEYS, NOTICE_KEYS, OAUTH_KEYS, OAUTH_LIMIT_KEYS,
+    OAUTH_TIME_KEYS, OIDC_KEYS, PAGES_KEYS, RULE_KEYS, SCOPE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS,
+    SERVE_TIME_KEYS, SERVER_KEYS, SIGN_IN_KEYS, SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS,
+    WEBHOOK_KEYS,
 };
 
 const DEFAULTS: &str = include_str!("../../../../../yesgate.default.toml");
@@ -92,6 +94,13 @@ fn every_key_that_is_known_stands_in_the_default_file() {
     check(&["mail"], &MAIL_KEYS);
     check(&["sign_in"], &SIGN_IN_KEYS);
     check(&["sign_in", "oidc"], &OIDC_KEYS);
+    check(&["oauth"], &OAUTH_KEYS);
+    check(&["oauth", "documents"], &DOCUMENT_KEYS);
+    check(&["oauth", "times"], &OAUTH_TIME_KEYS);
+    check(&["oauth", "limits"], &OAUTH_LIMIT_KEYS);
+    check(&["oauth", "scopes", "*"], &SCOPE_KEYS);
+    check(&["oauth", "clients", "*"], &KNOWN_CLIENT_KEYS);
+    check(&["oauth", "external"], &EXTERNAL_KEYS);
     check(&["notices", "webhook"], &WEBHOOK_KEYS);
     check(&["asking"], &ASKING_KEYS);
     check(&["times"], &TIME_KEYS);
@@ -120,7 +129,10 @@ fn every_default_of_serve_is_written_down() {
     assert_eq!(keys(&file, &["serve"]), known(&SERVE_KEYS, &["public_url"]));
     assert_eq!(keys(&file, &["serve", "times"]), known(&SERVE_TIME_KEYS, &[]));
     assert_eq!(keys(&file, &["serve", "limits"]), known(&SERVE_LIMIT_KEYS, &[]));
-    assert_eq!(keys(&file, &["ledger"]), known(&LEDGER_KEYS, &["keep"]));
+    assert_eq!(keys(&file, &["oauth", "documents"]), known(&DOCUMENT_KEYS, &["authorities"]));
+    assert_eq!(keys(&file, &["oauth", "times"]), known(&OAUTH_TIME_KEYS, &["longest"]));
+    assert_eq!(keys(&file, &["oauth", "limits"]), known(&OAUTH_LIMIT_KEYS, &[]));
+    assert_eq!(keys(&file, &["ledger"]), known(&LEDGER_KEYS, &["at", "keep"]));
     assert_eq!(keys(&file, &["pages"]), known(&PAGES_KEYS, &["port"]));
     assert_eq!(keys(&file, &["telemetry"]), known(&TELEMETRY_KEYS, &["otlp"]));
 }

@@ -23,7 +23,7 @@ fn errors(bodies: &[&str]) -> String {
 #[test]
 fn the_gateway_knows_its_names() {
     let serve = serve(
-        "listen = \"0.0.0.0:0\"\npublic_url = \"https://Gate.example.org:443/\"\nhosts = [\"gate.internal:8787\", \"[::1]\"]\norigins = [\"https://app.example.org\", \"http://localhost:5173\"]",
+        "listen = \"0.0.0.0:0\"\npublic_url = \"https://Gate.example.org:443/\"\nhosts = [\"gate.internal:8787\", \"[::1]\"]\norigins = [\"https://app.example.org\", \"http://localhost:5173\"]\n[oauth]\nenabled = false",
     );
     assert_eq!(serve.listen.to_string(), "0.0.0.0:0");
     let names: Vec<String> = serve.authorities().map(ToString::to_string).collect();
