@@ -25,6 +25,7 @@ use self::connection::Setting;
 use self::crew::Crew;
 use self::slots::Slots;
 
+pub mod bearer;
 pub mod body;
 mod connection;
 mod cors;

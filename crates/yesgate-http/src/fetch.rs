@@ -15,8 +15,7 @@ use http::header::{
     ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, TRANSFER_ENCODING,
 };
 use http::uri::{PathAndQuery, Scheme};
-use http::{Method, Request, Response, StatusCode, Version};
-use hyper::body::{Body, Incoming};
+use http::{Request, StatusCode};
 use rustls::ClientConfig;
 use tokio::time::timeout;
 
@@ -24,19 +23,28 @@ use self::connect::Connector;
 use self::error::{FetchError, NotSentReason, TrustError};
 use self::events::EventStream;
 use self::flow::Flow;
-use self::line::Line;
+use self::head::Head;
+use self::line::{Line, Unanswered};
+use self::names::{Resolver, SystemNames};
 use self::parts::Parts;
+use self::place::Reach;
 use self::pool::{Host, Pool};
+use self::trust::Authorities;
 use crate::edge::crew;
 use crate::patience::within;
 
+mod chunks;
 mod connect;
 pub mod error;
 pub mod events;
 mod flow;
+mod head;
 mod line;
+mod names;
 pub mod parts;
+pub mod place;
 mod pool;
+pub mod trust;
 
 /// What a server may take, of time and of memory.
 #[derive(Clone, Copy, Debug)]
@@ -108,11 +116,25 @@ impl HttpClient {
     /// # Errors
     /// When the system's certificates cannot be read.
     pub fn new(limits: FetchLimits) -> Result<Self, TrustError> {
-        Ok(Self::trusting(&connect::trust_of_the_system()?, limits))
+        Ok(Self::trusting(&trust::of_the_system()?, limits))
+    }
+
+    /// Makes a client that goes no further than `reach`, for addresses that strangers name. It trusts these authorities
+    /// besides the system's.
+    ///
+    /// # Errors
+    /// When the system's certificates or these cannot be used.
+    pub fn reaching(reach: Reach, authorities: Authorities, limits: FetchLimits) -> Result<Self, TrustError> {
+        let resolver = Resolver::new(Arc::new(SystemNames), reach);
+        Ok(Self::resolving(&trust::with(authorities)?, resolver, limits))
     }
 
     fn trusting(tls: &ClientConfig, limits: FetchLimits) -> Self {
-        let connector = Connector::new(tls.clone(), limits.connect);
+        Self::resolving(tls, Resolver::new(Arc::new(SystemNames), Reach::Anywhere), limits)
+    }
+
+    fn resolving(tls: &ClientConfig, resolver: Resolver, limits: FetchLimits) -> Self {
+        let connector = Connector::new(tls.clone(), resolver, limits.connect);
         Self { connector, pools: (0..=crew::most()).map(|_| Pool::default()).collect(), limits }
     }
 
@@ -138,7 +160,7 @@ impl HttpClient {
         let host = address(&mut request).ok_or(FetchError::NotSent(NotSentReason::Address))?;
         frame(&mut request);
         let mut given = Given::No;
-        let (response, line, pool) = match timeout(answer, self.exchange(&host, request, &mut given)).await {
+        let (head, line, pool) = match timeout(answer, self.exchange(&host, request, &mut given)).await {
             Ok(exchanged) => exchanged?,
             // A request that was never given a connection was dropped with the future that held it.
             Err(_) => {
@@ -148,8 +170,7 @@ impl HttpClient {
                 });
             }
         };
-        let (head, body) = response.into_parts();
-        let flow = Flow::new(body, line, pool, host);
+        let flow = Flow::new(line, pool, host);
         let body = if is_event_stream(&head.headers) {
             AnswerBody::Events(EventStream::new(flow, &self.limits))
         } else {
@@ -168,16 +189,14 @@ impl HttpClient {
         host: &Host,
         mut request: Request<Parts>,
         given: &mut Given,
-    ) -> Result<(Response<Incoming>, Line, Pool), FetchError> {
+    ) -> Result<(Head, Line, Pool), FetchError> {
         let pool = self.pools.get(crew::place()).or(self.pools.first()).cloned().unwrap_or_default();
         while let Some(mut line) = pool.take(host) {
             *given = Given::ToConnection;
             match line.send(request).await {
-                Ok(response) => return Ok((response, line, pool)),
-                Err(mut error) => match error.take_message() {
-                    Some(unwritten) => request = unwritten,
-                    None => return Err(error::of_exchange(error.error())),
-                },
+                Ok(head) => return Ok((head, line, pool)),
+                Err(Unanswered::Unwritten(unwritten)) => request = *unwritten,
+                Err(Unanswered::Lost(broken)) => return Err(error::of_exchange(&broken)),
             }
             *given = Given::No;
         }
@@ -185,18 +204,16 @@ impl HttpClient {
         let mut line = Box::pin(self.connect(host)).await?;
         *given = Given::ToConnection;
         match line.send(request).await {
-            Ok(response) => Ok((response, line, pool)),
-            Err(mut error) => Err(match error.take_message() {
-                Some(_) => error::of_closing(error.error()),
-                None => error::of_exchange(error.error()),
-            }),
+            Ok(head) => Ok((head, line, pool)),
+            Err(Unanswered::Unwritten(_)) => Err(error::of_closing()),
+            Err(Unanswered::Lost(broken)) => Err(error::of_exchange(&broken)),
         }
     }
 
     async fn connect(&self, host: &Host) -> Result<Line, FetchError> {
         let connecting = self.connector.connect(host.uri());
         let stream = connecting.await.map_err(|error| error::of_connecting(&*error))?;
-        Line::over(stream).await.map_err(|error| error::of_closing(&error))
+        Ok(Line::over(stream))
     }
 }
 
@@ -226,17 +243,10 @@ fn address(request: &mut Request<Parts>) -> Option<Host> {
     Some(host)
 }
 
-/// Leaves the framing of a request to this client: one version, one exact length, no compressed answer.
+/// Leaves the framing of a request to this client: one exact length, no compressed answer.
 fn frame(request: &mut Request<Parts>) {
-    *request.version_mut() = Version::HTTP_11;
     for name in [CONTENT_LENGTH, TRANSFER_ENCODING, ACCEPT_ENCODING] {
         request.headers_mut().remove(name);
-    }
-    // RFC 9110 §8.6: the length is told for methods that usually have a body. hyper does so itself unless it
-    // is zero.
-    if request.body().is_end_stream() && [Method::POST, Method::PUT, Method::PATCH].contains(request.method())
-    {
-        request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
     }
 }
 
@@ -259,7 +269,7 @@ async fn collect(mut flow: Flow, limits: &FetchLimits) -> Result<Bytes, FetchErr
         let piece = match within(limits.silence, flow.next()).await {
             Err(_) => return Err(FetchError::TooSlow),
             Ok(None) => break,
-            Ok(Some(Err(error))) => return Err(error::of_body(&error)),
+            Ok(Some(Err(error))) => return Err(error::of_exchange(&error)),
             Ok(Some(Ok(piece))) => piece,
         };
         let so_far = if whole.is_empty() { first.len() } else { whole.len() };

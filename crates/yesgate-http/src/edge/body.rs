@@ -5,6 +5,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::vec;
@@ -20,8 +21,16 @@ pub struct Body(Source);
 
 enum Source {
     One(Option<Bytes>),
-    Parts { parts: vec::IntoIter<Bytes>, left: u64 },
+    Parts {
+        parts: vec::IntoIter<Bytes>,
+        left: u64,
+    },
     Stream(mpsc::Receiver<Bytes>),
+    /// A stream that somebody else may end.
+    Cut {
+        pieces: mpsc::Receiver<Bytes>,
+        end: Pin<Box<dyn Future<Output = ()> + Send>>,
+    },
 }
 
 impl Body {
@@ -47,6 +56,16 @@ impl Body {
     pub const fn stream(pieces: mpsc::Receiver<Bytes>) -> Self {
         Self(Source::Stream(pieces))
     }
+
+    /// The same, and a stream of it is over as soon as `end` is, whatever its senders have still to say. What is known in
+    /// advance is sent as it is.
+    #[must_use]
+    pub fn until(self, end: impl Future<Output = ()> + Send + 'static) -> Self {
+        match self.0 {
+            Source::Stream(pieces) => Self(Source::Cut { pieces, end: Box::pin(end) }),
+            source @ (Source::One(_) | Source::Parts { .. } | Source::Cut { .. }) => Self(source),
+        }
+    }
 }
 
 impl http_body::Body for Body {
@@ -63,6 +82,14 @@ impl http_body::Body for Body {
                 parts.next().inspect(|part| *left = left.saturating_sub(length(part)))
             }
             Source::Stream(pieces) => std::task::ready!(pieces.poll_recv(cx)),
+            Source::Cut { pieces, end } => match end.as_mut().poll(cx) {
+                Poll::Ready(()) => {
+                    // The senders see that nobody reads any more.
+                    self.0 = Source::One(None);
+                    None
+                }
+                Poll::Pending => std::task::ready!(pieces.poll_recv(cx)),
+            },
         };
         Poll::Ready(piece.map(|piece| Ok(Frame::data(piece))))
     }
@@ -71,7 +98,9 @@ impl http_body::Body for Body {
         match &self.0 {
             Source::One(bytes) => bytes.is_none(),
             Source::Parts { parts, left: _ } => parts.len() == 0,
-            Source::Stream(pieces) => pieces.is_closed() && pieces.is_empty(),
+            Source::Stream(pieces) | Source::Cut { pieces, end: _ } => {
+                pieces.is_closed() && pieces.is_empty()
+            }
         }
     }
 
@@ -79,7 +108,7 @@ impl http_body::Body for Body {
         match &self.0 {
             Source::One(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, length)),
             Source::Parts { parts: _, left } => SizeHint::with_exact(*left),
-            Source::Stream(_) => SizeHint::new(),
+            Source::Stream(_) | Source::Cut { .. } => SizeHint::new(),
         }
     }
 }
@@ -90,7 +119,7 @@ impl fmt::Debug for Body {
         match &self.0 {
             Source::One(bytes) => write!(f, "Body({} bytes)", bytes.as_ref().map_or(0, Bytes::len)),
             Source::Parts { parts, left } => write!(f, "Body({left} bytes in {} parts)", parts.len()),
-            Source::Stream(_) => f.write_str("Body(stream)"),
+            Source::Stream(_) | Source::Cut { .. } => f.write_str("Body(stream)"),
         }
     }
 }
@@ -106,3 +135,6 @@ pub fn plain(status: StatusCode, text: impl fmt::Display) -> Response<Body> {
 fn length(bytes: &Bytes) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

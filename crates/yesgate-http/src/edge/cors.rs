@@ -62,4 +62,4 @@ fn allowed_headers(parts: &Parts) -> HeaderValue {
 const ALLOWED: &str = "authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, \
                        mcp-session-id, last-event-id";
 const PARAMETER_PREFIX: &str = "mcp-param-";
-const EXPOSED: &str = "mcp-session-id, www-authenticate";
+const EXPOSED: &str = "mcp-session-id, www-authenticate, retry-after";

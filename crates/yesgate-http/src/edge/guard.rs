@@ -131,7 +131,14 @@ impl Guard {
         self.admit(parts, Links::Followed)
     }
 
-    fn admit(&self, parts: &Parts, links: Links) -> Result<Admitted, Refused> {
+    /// Lets a request pass to what every page and program may call, or says why not: only the name it came for is looked at.
+    /// There must be nothing behind it that a browser's own credentials open.
+    pub fn check_open(&self, parts: &Parts) -> Result<(), Refused> {
+        self.check_name(parts)?;
+        check_encoding(parts)
+    }
+
+    fn check_name(&self, parts: &Parts) -> Result<(), Refused> {
         let host = single(&parts.headers, &HOST).ok_or(Refused::BadHost)?;
         if !self.spelled.iter().any(|name| name.as_bytes() == host.as_bytes()) {
             let host = host.to_str().ok().and_then(Authority::parse).ok_or(Refused::BadHost)?;
@@ -148,6 +155,11 @@ impl Guard {
                 return Err(Refused::ForeignHost);
             }
         }
+        Ok(())
+    }
+
+    fn admit(&self, parts: &Parts, links: Links) -> Result<Admitted, Refused> {
+        self.check_name(parts)?;
         let origin = if parts.headers.contains_key(ORIGIN) {
             let value = single(&parts.headers, &ORIGIN).ok_or(Refused::Origin)?;
             let origin = value.to_str().ok().and_then(Origin::parse).ok_or(Refused::Origin)?;
@@ -161,10 +173,7 @@ impl Guard {
             }
             None
         };
-        let mut encodings = parts.headers.get_all(CONTENT_ENCODING).into_iter();
-        if !encodings.all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity")) {
-            return Err(Refused::Encoded);
-        }
+        check_encoding(parts)?;
         Ok(Admitted { origin })
     }
 
@@ -197,6 +206,12 @@ impl Guard {
                 && origin.port() == *port
         })
     }
+}
+
+fn check_encoding(parts: &Parts) -> Result<(), Refused> {
+    let mut encodings = parts.headers.get_all(CONTENT_ENCODING).into_iter();
+    let is_plain = encodings.all(|encoding| encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    if is_plain { Ok(()) } else { Err(Refused::Encoded) }
 }
 
 /// The names that every machine has for itself.

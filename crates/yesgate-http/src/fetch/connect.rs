@@ -1,33 +1,24 @@
 //! How connections are made.
 //!
+//! INVARIANT: no connection is made to an address that is out of the client's reach, however its host is written.
 //! INVARIANT: making a connection ends within its limit, TLS included, even when nobody waits for it any more:
 //! a server that accepts and says nothing holds no socket for longer.
 
 use std::error::Error;
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::Uri;
-use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
-use rustls::crypto::ring;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower_service::Service;
 
-use super::error::{ConnectTimeout, TrustError};
-
-/// The TLS settings that trust whom the system trusts.
-pub(super) fn trust_of_the_system() -> Result<ClientConfig, TrustError> {
-    let settings = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?
-        .try_with_platform_verifier()?
-        .with_no_client_auth();
-    Ok(settings)
-}
+use super::error::ConnectTimeout;
+use super::names::Resolver;
 
 /// A connection before anything is said over it.
 pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
@@ -35,14 +26,15 @@ pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 /// Makes connections, in the clear or over TLS as the address says.
 #[derive(Clone, Debug)]
 pub(super) struct Connector {
-    https: HttpsConnector<HttpConnector>,
+    https: HttpsConnector<HttpConnector<Resolver>>,
+    resolver: Resolver,
     limit: Duration,
 }
 
 impl Connector {
-    /// Makes connections within `limit`.
-    pub(super) fn new(tls: ClientConfig, limit: Duration) -> Self {
-        let mut http = HttpConnector::new();
+    /// Makes connections within `limit`, as far as `resolver` goes.
+    pub(super) fn new(tls: ClientConfig, resolver: Resolver, limit: Duration) -> Self {
+        let mut http = HttpConnector::new_with_resolver(resolver.clone());
         http.enforce_http(false);
         http.set_nodelay(true);
         http.set_keepalive(Some(TCP_KEEPALIVE));
@@ -53,11 +45,12 @@ impl Connector {
             .https_or_http()
             .enable_http1()
             .wrap_connector(http);
-        Self { https, limit }
+        Self { https, resolver, limit }
     }
 
     /// Makes a connection.
     pub(super) async fn connect(&self, address: Uri) -> Result<Stream, BoxError> {
+        self.resolver.admit(address.host().unwrap_or_default())?;
         let mut https = self.https.clone();
         let connecting = async {
             poll_fn(|cx| https.poll_ready(cx)).await?;

@@ -38,6 +38,9 @@ pub enum NotSentReason {
     /// The address is not one of a server.
     #[error("the address is neither http nor https")]
     Address,
+    /// The address is none that this client goes to.
+    #[error("the server's address is none that may be connected to")]
+    OutOfReach,
     /// Nobody listens there.
     #[error("the server refused the connection")]
     Refused,
@@ -79,39 +82,51 @@ pub struct TrustError(#[from] rustls::Error);
 #[error("connecting took longer than allowed")]
 pub(super) struct ConnectTimeout;
 
+/// A name or an address leads to where a client does not go.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the address is out of reach")]
+pub(super) struct OutOfReach;
+
 /// No connection could be made.
 pub(super) fn of_connecting(error: &(dyn Error + 'static)) -> FetchError {
     tracing::debug!(error = %chain(error), "no connection to the server could be made");
     FetchError::NotSent(connect_reason(error))
 }
 
-/// A connection came back with the request, of which nothing was written.
-pub(super) fn of_closing(error: &hyper::Error) -> FetchError {
-    tracing::debug!(error = %chain(error), "the connection ended before the request was on it");
+/// A new connection ended before anything was written to it.
+pub(super) fn of_closing() -> FetchError {
+    tracing::debug!("the connection ended before the request was on it");
     FetchError::NotSent(NotSentReason::Closed)
 }
 
-/// An error after the request was given to a connection, which did not give it back.
-pub(super) fn of_exchange(error: &hyper::Error) -> FetchError {
-    tracing::debug!(error = %chain(error), "the exchange with the server failed");
-    lost(error)
+/// What went wrong on a connection after a request was put on it.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Broken {
+    /// It ended before the answer did.
+    #[error("the connection ended before the answer")]
+    Closed,
+    /// What came is not HTTP, or could be read in two ways.
+    #[error("the answer is not HTTP")]
+    NotHttp,
+    /// The head of the answer has no end.
+    #[error("the head of the answer is too large")]
+    TooLarge,
+    /// The stream under it broke.
+    #[error("the stream broke")]
+    Io(#[source] io::Error),
 }
 
-/// An error in the middle of an answer.
-pub(super) fn of_body(error: &hyper::Error) -> FetchError {
-    tracing::debug!(error = %chain(error), "the server's answer broke off");
-    lost(error)
-}
-
-fn lost(error: &hyper::Error) -> FetchError {
-    if error.is_parse_too_large() {
-        FetchError::TooLarge
-    } else if error.is_parse() {
-        FetchError::Lost(LostReason::NotHttp)
-    } else if error.is_incomplete_message() || causes(error).filter_map(io_kind).any(is_close) {
-        FetchError::Lost(LostReason::Closed)
-    } else {
-        FetchError::Lost(LostReason::Broken)
+/// An exchange that went wrong.
+pub(super) fn of_exchange(broken: &Broken) -> FetchError {
+    tracing::debug!(error = %chain(broken), "the exchange with the server failed");
+    match broken {
+        Broken::TooLarge => FetchError::TooLarge,
+        Broken::NotHttp => FetchError::Lost(LostReason::NotHttp),
+        Broken::Closed => FetchError::Lost(LostReason::Closed),
+        Broken::Io(error) if causes(error).filter_map(io_kind).any(is_close) => {
+            FetchError::Lost(LostReason::Closed)
+        }
+        Broken::Io(_) => FetchError::Lost(LostReason::Broken),
     }
 }
 
@@ -119,6 +134,9 @@ fn connect_reason(error: &(dyn Error + 'static)) -> NotSentReason {
     for cause in causes(error) {
         if cause.is::<ConnectTimeout>() {
             return NotSentReason::TooSlow;
+        }
+        if cause.is::<OutOfReach>() {
+            return NotSentReason::OutOfReach;
         }
         if cause.is::<rustls::Error>() {
             return NotSentReason::Tls;

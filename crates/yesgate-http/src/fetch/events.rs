@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::FetchLimits;
-use super::error::{FetchError, of_body};
+use super::error::{FetchError, of_exchange};
 use super::flow::Flow;
 use crate::sse::Event;
 use crate::sse::decoder::Decoder;
@@ -75,7 +75,7 @@ impl EventStream {
                     self.heard = Instant::now();
                     self.decoder.feed(chunk);
                 }
-                Err(error) => return Some(Err(of_body(&error))),
+                Err(error) => return Some(Err(of_exchange(&error))),
             }
         }
     }

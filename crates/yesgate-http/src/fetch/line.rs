@@ -1,194 +1,281 @@
 //! One connection to a server, driven by whoever uses it.
 //!
-//! The HTTP library would have a task of its own for each connection. A request and its connection would then wake
-//! each other four times for one short answer; here they are polled together, by the task that waits for the
-//! answer.
+//! It has no task of its own: whoever waits for an answer reads it, so nobody is woken but for bytes. There is one
+//! exchange at a time on it.
 //!
-//! INVARIANT: whatever a request or a body waits for comes from its connection, so each time that one is polled the
-//! other is, until neither has anything to say to the other.
+//! INVARIANT: a request comes back only when not even an attempt was made to write it.
+//! INVARIANT: it is free for the next request only when all of the last one was written and all of its answer was read,
+//! and nothing came after that.
 
+use std::collections::VecDeque;
 use std::fmt;
+use std::io::IoSlice;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll};
 
-use http::{Request, Response};
-use hyper::body::Incoming;
-use hyper::client::conn::TrySendError;
-use hyper::client::conn::http1::{self, Connection, SendRequest};
-use tokio::task::yield_now;
+use bytes::{Buf as _, Bytes, BytesMut};
+use http::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 use tokio::time::Instant;
 
+use super::chunks::{Chunks, Found};
 use super::connect::Stream;
+use super::error::Broken;
+use super::head::{self, Afterwards, Framing, Head};
 use super::parts::Parts;
 
 /// One connection. Dropping it closes it.
 pub(super) struct Line {
-    sender: SendRequest<Parts>,
-    /// None once the connection has ended.
-    driver: Option<Pin<Box<Connection<Stream, Parts>>>>,
-    bell: Arc<Bell>,
+    /// In a box: it is large with TLS, and is handed from hand to hand.
+    stream: Box<TokioIo<Stream>>,
+    /// What has come and was not taken.
+    buffer: BytesMut,
+    /// What is still to come of an answer.
+    rest: Rest,
+    afterwards: Afterwards,
     /// Since when nobody uses it.
     pub(super) rests_since: Instant,
 }
 
+/// What is still to come of an answer.
+#[derive(Clone, Copy, Debug)]
+enum Rest {
+    /// Its head and whatever that announces.
+    Head,
+    /// So many bytes.
+    Length(u64),
+    /// Chunks.
+    Chunks(Chunks),
+    /// Whatever comes until the connection ends.
+    UntilClose,
+    /// Nothing.
+    Nothing,
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(super) enum Unanswered {
+    /// The connection had ended, and nothing was written.
+    Unwritten(Box<Request<Parts>>),
+    /// It ended after that.
+    Lost(Broken),
+}
+
 impl Line {
     /// Speaks HTTP over a stream.
-    pub(super) async fn over(stream: Stream) -> hyper::Result<Self> {
-        let (sender, driver) = http1::handshake(stream).await?;
-        let bell = Arc::new(Bell(Mutex::new(Ear::Away)));
-        Ok(Self { sender, driver: Some(Box::pin(driver)), bell, rests_since: Instant::now() })
+    pub(super) fn over(stream: Stream) -> Self {
+        Self {
+            stream: Box::new(TokioIo::new(stream)),
+            buffer: BytesMut::new(),
+            rest: Rest::Nothing,
+            afterwards: Afterwards::Free,
+            rests_since: Instant::now(),
+        }
     }
 
-    /// Sends a request. The request comes back where no byte of it was written.
-    pub(super) async fn send(
-        &mut self,
-        request: Request<Parts>,
-    ) -> Result<Response<Incoming>, TrySendError<Request<Parts>>> {
-        let mut answer = pin!(self.sender.try_send_request(request));
-        std::future::poll_fn(|cx| drive(&mut self.driver, &self.bell, cx, |cx| answer.as_mut().poll(cx)))
+    /// Sends a request and waits for the head of its answer.
+    pub(super) async fn send(&mut self, request: Request<Parts>) -> Result<Head, Unanswered> {
+        // What is said on a connection that rests is its end, or nonsense; either way it is not used.
+        if std::future::poll_fn(|cx| Poll::Ready(self.poll_read(cx, LEAST))).await.is_ready() {
+            return Err(Unanswered::Unwritten(Box::new(request)));
+        }
+        self.rest = Rest::Head;
+        let method = request.method().clone();
+        let head = head::write(&request, request.body().length());
+        let mut unsent = request.into_body().into_pieces();
+        unsent.push_front(head);
+        std::future::poll_fn(|cx| self.poll_exchange(cx, &mut unsent, &method))
             .await
+            .map_err(Unanswered::Lost)
     }
 
-    /// Polls what this connection feeds, and the connection with it.
-    pub(super) fn poll_with<T>(
+    /// Writes what can be written, and reads what has come: a server may answer before it has heard everything.
+    fn poll_exchange(
         &mut self,
         cx: &mut Context<'_>,
-        fed: impl FnMut(&mut Context<'_>) -> Poll<T>,
-    ) -> Poll<T> {
-        drive(&mut self.driver, &self.bell, cx, fed)
-    }
-
-    /// Lets everything else that waits on this thread have its turn, sockets and clocks included.
-    pub(super) fn give_way(&self, cx: &Context<'_>) {
-        self.bell.hear(Ear::Asleep(cx.waker().clone()));
-        let waker = Waker::from(Arc::clone(&self.bell));
-        let _later: Poll<()> = pin!(yield_now()).poll(&mut Context::from_waker(&waker));
-    }
-
-    /// Whether the others have not had their turn yet.
-    pub(super) fn still_gives_way(&self, cx: &Context<'_>) -> bool {
-        match &mut *self.bell.lock() {
-            Ear::Asleep(waker) => {
-                waker.clone_from(cx.waker());
-                true
+        unsent: &mut VecDeque<Bytes>,
+        asked: &Method,
+    ) -> Poll<Result<Head, Broken>> {
+        let written = self.poll_write(cx, unsent);
+        match self.poll_head(cx, asked) {
+            Poll::Ready(Ok(mut head)) => {
+                if !unsent.is_empty() {
+                    head.afterwards = Afterwards::Closed;
+                }
+                self.rest = match head.framing {
+                    Framing::Length(0) => Rest::Nothing,
+                    Framing::Length(length) => Rest::Length(length),
+                    Framing::Chunked => Rest::Chunks(Chunks::Size),
+                    Framing::Close => Rest::UntilClose,
+                };
+                self.afterwards = head.afterwards;
+                Poll::Ready(Ok(head))
             }
-            Ear::Away | Ear::Here { .. } => false,
+            Poll::Ready(Err(broken)) => Poll::Ready(Err(broken)),
+            Poll::Pending => match written {
+                // Why it was not taken may still be said: that is waited for.
+                Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+                Poll::Ready(Err(broken)) => Poll::Ready(Err(broken)),
+            },
         }
     }
 
-    /// Whether another request can be sent, after everything of the last one has been read or dropped.
-    pub(super) fn is_free(&mut self) -> bool {
-        if !self.sender.is_ready() {
-            let mut cx = Context::from_waker(Waker::noop());
-            let _never: Poll<()> = self.poll_with(&mut cx, |_| Poll::Pending);
+    fn poll_write(&mut self, cx: &mut Context<'_>, unsent: &mut VecDeque<Bytes>) -> Poll<Result<(), Broken>> {
+        while !unsent.is_empty() {
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            for (slice, piece) in slices.iter_mut().zip(&*unsent) {
+                *slice = IoSlice::new(piece);
+            }
+            let used = slices.get(..unsent.len().min(SLICES)).unwrap_or_default();
+            let mut written =
+                match std::task::ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, used)) {
+                    Ok(0) => return Poll::Ready(Err(Broken::Closed)),
+                    Ok(written) => written,
+                    Err(error) => return Poll::Ready(Err(Broken::Io(error))),
+                };
+            while let Some(first) = unsent.front_mut() {
+                let length = first.len().min(written);
+                first.advance(length);
+                written -= length;
+                if !first.is_empty() {
+                    break;
+                }
+                drop(unsent.pop_front());
+            }
         }
-        self.driver.is_some() && self.sender.is_ready()
+        // TLS may hold back what it was given.
+        Pin::new(&mut self.stream).poll_flush(cx).map_err(Broken::Io)
     }
 
-    /// Nobody waits for it any more.
-    pub(super) fn rest(&mut self) {
-        self.bell.hear(Ear::Away);
-        self.rests_since = Instant::now();
+    fn poll_head(&mut self, cx: &mut Context<'_>, asked: &Method) -> Poll<Result<Head, Broken>> {
+        loop {
+            if !self.buffer.is_empty()
+                && let Some(head) = head::read(&mut self.buffer, asked)?
+            {
+                // Interim answers say nothing that anybody here waits for; nobody asked for another protocol.
+                if head.status == StatusCode::SWITCHING_PROTOCOLS {
+                    return Poll::Ready(Err(Broken::NotHttp));
+                }
+                if !head.status.is_informational() {
+                    return Poll::Ready(Ok(head));
+                }
+                continue;
+            }
+            match std::task::ready!(self.poll_read(cx, USUAL))? {
+                Came::Some => {}
+                Came::End => return Poll::Ready(Err(Broken::Closed)),
+            }
+        }
     }
+
+    /// The next piece of the answer; none at its end.
+    pub(super) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+        loop {
+            let room = match &mut self.rest {
+                Rest::Nothing | Rest::Head => return Poll::Ready(None),
+                Rest::Length(left) => {
+                    if !self.buffer.is_empty() {
+                        let here = usize::try_from(*left).unwrap_or(usize::MAX).min(self.buffer.len());
+                        *left = left.saturating_sub(u64::try_from(here).unwrap_or(u64::MAX));
+                        if *left == 0 {
+                            self.rest = Rest::Nothing;
+                        }
+                        return Poll::Ready(Some(Ok(self.buffer.split_to(here).freeze())));
+                    }
+                    usize::try_from(*left).unwrap_or(usize::MAX).clamp(LEAST, MOST)
+                }
+                Rest::Chunks(chunks) => match chunks.take(&mut self.buffer) {
+                    Ok(Found::Piece(piece)) => return Poll::Ready(Some(Ok(piece))),
+                    Ok(Found::End) => {
+                        self.rest = Rest::Nothing;
+                        return Poll::Ready(None);
+                    }
+                    Ok(Found::Wait) => USUAL,
+                    Err(broken) => return Poll::Ready(Some(Err(broken))),
+                },
+                Rest::UntilClose => {
+                    if !self.buffer.is_empty() {
+                        return Poll::Ready(Some(Ok(self.buffer.split().freeze())));
+                    }
+                    USUAL
+                }
+            };
+            match std::task::ready!(self.poll_read(cx, room)) {
+                Ok(Came::Some) => {}
+                Ok(Came::End) => {
+                    return Poll::Ready(match self.rest {
+                        Rest::UntilClose => {
+                            self.rest = Rest::Nothing;
+                            None
+                        }
+                        Rest::Head | Rest::Length(_) | Rest::Chunks(_) | Rest::Nothing => {
+                            Some(Err(Broken::Closed))
+                        }
+                    });
+                }
+                Err(broken) => return Poll::Ready(Some(Err(broken))),
+            }
+        }
+    }
+
+    /// How many bytes of the answer are still to come at least.
+    pub(super) fn least(&self) -> u64 {
+        match self.rest {
+            Rest::Length(left) => left,
+            Rest::Head | Rest::Chunks(_) | Rest::UntilClose | Rest::Nothing => 0,
+        }
+    }
+
+    /// Whether all of the answer was read, as far as that is known without looking.
+    pub(super) const fn is_over(&self) -> bool {
+        match self.rest {
+            Rest::Nothing => true,
+            Rest::Head | Rest::Length(_) | Rest::Chunks(_) | Rest::UntilClose => false,
+        }
+    }
+
+    /// Whether another request can be sent.
+    pub(super) fn is_free(&self) -> bool {
+        match (self.rest, self.afterwards) {
+            (Rest::Nothing, Afterwards::Free) => self.buffer.is_empty(),
+            (Rest::Nothing, Afterwards::Closed)
+            | (Rest::Head | Rest::Length(_) | Rest::Chunks(_) | Rest::UntilClose, _) => false,
+        }
+    }
+
+    /// Reads what has come. There is room for at least this much.
+    fn poll_read(&mut self, cx: &mut Context<'_>, room: usize) -> Poll<Result<Came, Broken>> {
+        if self.buffer.capacity() - self.buffer.len() < room {
+            self.buffer.reserve(room);
+        }
+        match std::task::ready!(pin!(self.stream.read_buf(&mut self.buffer)).poll(cx)) {
+            Ok(0) => Poll::Ready(Ok(Came::End)),
+            Ok(_) => Poll::Ready(Ok(Came::Some)),
+            Err(error) => Poll::Ready(Err(Broken::Io(error))),
+        }
+    }
+}
+
+/// What a look at the stream brought.
+#[derive(Clone, Copy, Debug)]
+enum Came {
+    /// Bytes.
+    Some,
+    /// Its end.
+    End,
 }
 
 impl fmt::Debug for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Line").field("open", &self.driver.is_some()).finish_non_exhaustive()
+        f.debug_struct("Line").field("rest", &self.rest).finish_non_exhaustive()
     }
 }
 
-/// Polls what a connection feeds and the connection in turn, as long as one of them has something for the other.
-fn drive<T>(
-    driver: &mut Option<Pin<Box<Connection<Stream, Parts>>>>,
-    bell: &Arc<Bell>,
-    cx: &mut Context<'_>,
-    mut fed: impl FnMut(&mut Context<'_>) -> Poll<T>,
-) -> Poll<T> {
-    let waker = Waker::from(Arc::clone(bell));
-    let mut inner = Context::from_waker(&waker);
-    for _ in 0..MOST_TURNS {
-        bell.hear(Ear::Here { rung: false });
-        if let Poll::Ready(ready) = fed(&mut inner) {
-            bell.hear(Ear::Away);
-            return Poll::Ready(ready);
-        }
-        match driver.as_mut().map(|driver| driver.as_mut().poll(&mut inner)) {
-            // Its drop tells whoever still waits for something, with its reason where there is one.
-            Some(Poll::Ready(_)) => *driver = None,
-            Some(Poll::Pending) | None => {
-                if bell.sleep(cx.waker()) {
-                    return Poll::Pending;
-                }
-            }
-        }
-    }
-    // Neither gives way, or this task has had its share of time.
-    bell.hear(Ear::Asleep(cx.waker().clone()));
-    cx.waker().wake_by_ref();
-    Poll::Pending
-}
+/// How many pieces of a request are written in one go.
+const SLICES: usize = 8;
 
-/// How often the two are polled at a time.
-const MOST_TURNS: usize = 16;
-
-/// Tells the task that drives a connection that something has come. While it is at work it need not be woken.
-struct Bell(Mutex<Ear>);
-
-enum Ear {
-    /// Nobody waits.
-    Away,
-    /// The task is just polling.
-    Here { rung: bool },
-    /// The task is to be woken.
-    Asleep(Waker),
-}
-
-impl Bell {
-    fn hear(&self, ear: Ear) {
-        let before = std::mem::replace(&mut *self.lock(), ear);
-        // Not under the lock: it may be the last of a task.
-        drop(before);
-    }
-
-    /// From here on the task is woken, unless the bell rang while it was here.
-    fn sleep(&self, waker: &Waker) -> bool {
-        let mut ear = self.lock();
-        match &*ear {
-            Ear::Here { rung: true } => false,
-            Ear::Here { rung: false } | Ear::Away | Ear::Asleep(_) => {
-                *ear = Ear::Asleep(waker.clone());
-                true
-            }
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Ear> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        let asleep = {
-            let mut ear = self.lock();
-            match &mut *ear {
-                Ear::Away => return,
-                Ear::Here { rung } => {
-                    *rung = true;
-                    return;
-                }
-                Ear::Asleep(_) => std::mem::replace(&mut *ear, Ear::Away),
-            }
-        };
-        match asleep {
-            Ear::Asleep(waker) => waker.wake(),
-            Ear::Away | Ear::Here { .. } => {}
-        }
-    }
-}
+/// How much is read in one go: at least, usually, and at most.
+const LEAST: usize = 1024;
+const USUAL: usize = 8 * 1024;
+const MOST: usize = 128 * 1024;

@@ -3,13 +3,9 @@
 //! INVARIANT: its length is known from the start, and a piece is given away once: nobody can send it again.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::fmt;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
 
 /// The body of a request. The default has none.
 #[derive(Default)]
@@ -19,8 +15,14 @@ pub struct Parts {
 }
 
 impl Parts {
-    fn length(&self) -> u64 {
+    /// How many bytes there are.
+    pub(super) fn length(&self) -> u64 {
         self.pieces.iter().map(|piece| u64::try_from(piece.len()).unwrap_or(u64::MAX)).sum()
+    }
+
+    /// The pieces, none of them empty.
+    pub(super) fn into_pieces(self) -> VecDeque<Bytes> {
+        self.pieces
     }
 }
 
@@ -46,25 +48,5 @@ impl From<Vec<Bytes>> for Parts {
 impl fmt::Debug for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parts").field("bytes", &self.length()).finish()
-    }
-}
-
-impl Body for Parts {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.pieces.pop_front().map(|piece| Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.pieces.is_empty()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.length())
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::uri::{self, Authority, PathAndQuery, Scheme};
 use http::{HeaderValue, Uri};
 use tokio::runtime::Handle;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::line::Line;
 
@@ -75,7 +75,7 @@ impl Pool {
         if !line.is_free() {
             return;
         }
-        line.rest();
+        line.rests_since = Instant::now();
         let mut resting = self.lock();
         match resting.lines.iter_mut().find(|(known, _)| known == host) {
             Some((_, lines)) if lines.len() >= IDLE_PER_HOST => return,

@@ -17,6 +17,7 @@ use super::parts::Parts;
 use super::{Answer, AnswerBody, FetchLimits, HttpClient};
 
 mod bodies;
+mod reach;
 mod sent;
 mod streams;
 mod tls;

@@ -91,3 +91,18 @@ fn a_page_may_be_opened_by_a_link_and_a_call_may_not() {
     let with_page = [("host", "localhost"), ("origin", "https://evil.example")];
     assert_eq!(open(&request(&with_page)), Err(Refused::Origin));
 }
+
+/// O-D10: what every client may call, pages of whatever origin may call too; the name is looked at all the same.
+#[test]
+fn what_is_open_looks_at_the_name_and_not_at_the_page() {
+    let guard = guard("127.0.0.1:8080", &["gate.example.com"], &NOTHING);
+    let open = |headers: &[(&str, &str)]| guard.check_open(&request(headers));
+    for origin in ["https://evil.example", "null", "http://localhost:1", "not an origin"] {
+        assert_eq!(open(&[("host", "gate.example.com"), ("origin", origin)]), Ok(()), "{origin}");
+    }
+    assert_eq!(open(&[("host", "gate.example.com"), ("sec-fetch-site", "cross-site")]), Ok(()));
+    assert_eq!(open(&[("host", "evil.example")]), Err(Refused::ForeignHost));
+    assert_eq!(open(&[]), Err(Refused::BadHost));
+    assert_eq!(open(&[("host", "localhost"), ("host", "localhost")]), Err(Refused::BadHost));
+    assert_eq!(open(&[("host", "localhost"), ("content-encoding", "gzip")]), Err(Refused::Encoded));
+}

@@ -17,7 +17,7 @@ async fn check(server: &Running, request: &str, headers: &[&str], expected: u16)
     assert_eq!(found, expected.to_string(), "{request} {headers:?}");
 }
 
-/// C1: DNS rebinding. Both have to be right, the name and the page.
+/// C1, O-D11: DNS rebinding. Both have to be right, the name and the page.
 #[tokio::test]
 async fn a_request_passes_with_a_name_of_ours_and_a_page_of_ours_only() {
     let server = Running::start().await;
@@ -152,7 +152,7 @@ async fn an_allowed_page_is_told_what_it_may_do_and_no_other() {
     access-control-allow-headers: authorization, content-type, accept, mcp-protocol-version, mcp-method, mcp-name, mcp-session-id, last-event-id, mcp-param-region
     access-control-allow-methods: GET, POST, DELETE
     access-control-allow-origin: https://app.example.com
-    access-control-expose-headers: mcp-session-id, www-authenticate
+    access-control-expose-headers: mcp-session-id, www-authenticate, retry-after
     access-control-max-age: 600
     vary: access-control-request-headers
     vary: origin
@@ -161,7 +161,7 @@ async fn an_allowed_page_is_told_what_it_may_do_and_no_other() {
     insta::assert_snapshot!(call, @r"
     HTTP/1.1 200 OK
     access-control-allow-origin: https://app.example.com
-    access-control-expose-headers: mcp-session-id, www-authenticate
+    access-control-expose-headers: mcp-session-id, www-authenticate, retry-after
     vary: origin
     ");
     // An answer that a shared cache keeps must not be given to a page later.

@@ -1,0 +1,145 @@
+//! Heads: how that of a request is written, and how that of an answer is read.
+//!
+//! INVARIANT: how long an answer is follows from its head alone, and where two lengths disagree there is no answer.
+
+use std::mem::MaybeUninit;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use http::{Method, Request, StatusCode};
+use httparse::{ParserConfig, Status};
+
+use super::error::Broken;
+use super::parts::Parts;
+
+/// Writes the head of a request whose body has this length. Its address is a path, and it frames nothing itself.
+pub(super) fn write(request: &Request<Parts>, length: u64) -> Bytes {
+    let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+    let headers = request.headers();
+    let room: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    let mut head = BytesMut::with_capacity(room + target.len() + SPARE);
+    head.put_slice(request.method().as_str().as_bytes());
+    head.put_u8(b' ');
+    head.put_slice(target.as_bytes());
+    head.put_slice(b" HTTP/1.1\r\n");
+    for (name, value) in headers {
+        head.put_slice(name.as_str().as_bytes());
+        head.put_slice(b": ");
+        head.put_slice(value.as_bytes());
+        head.put_slice(b"\r\n");
+    }
+    // RFC 9110 §8.6: a length of nothing is told for methods that usually have a body.
+    if length > 0 || [Method::POST, Method::PUT, Method::PATCH].contains(request.method()) {
+        head.put_slice(CONTENT_LENGTH.as_str().as_bytes());
+        head.put_slice(b": ");
+        head.put_slice(length.to_string().as_bytes());
+        head.put_slice(b"\r\n");
+    }
+    head.put_slice(b"\r\n");
+    head.freeze()
+}
+
+/// Room for the first line, the length and the end.
+const SPARE: usize = 64;
+
+/// The head of an answer.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) framing: Framing,
+    pub(super) afterwards: Afterwards,
+}
+
+/// Where an answer ends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Framing {
+    /// After this many bytes.
+    Length(u64),
+    /// After its last chunk.
+    Chunked,
+    /// With its connection.
+    Close,
+}
+
+/// What becomes of the connection when the answer has ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Afterwards {
+    /// It can be used again.
+    Free,
+    /// It is closed.
+    Closed,
+}
+
+/// Takes the head of an answer out of what has come. `None`: there is more to come of it.
+pub(super) fn read(buffer: &mut BytesMut, asked: &Method) -> Result<Option<Head>, Broken> {
+    let mut room = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let mut parsed = httparse::Response::new(&mut []);
+    let parser = ParserConfig::default();
+    let length = match parser.parse_response_with_uninit_headers(&mut parsed, buffer, &mut room) {
+        Ok(Status::Complete(length)) => length,
+        Ok(Status::Partial) if buffer.len() >= MOST_BYTES => return Err(Broken::TooLarge),
+        Ok(Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(Broken::TooLarge),
+        Err(_) => return Err(Broken::NotHttp),
+    };
+    let status = parsed.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or(Broken::NotHttp)?;
+    let is_current = parsed.version == Some(1);
+    let mut headers = HeaderMap::with_capacity(parsed.headers.len());
+    for header in parsed.headers.iter() {
+        let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| Broken::NotHttp)?;
+        let value = HeaderValue::from_bytes(header.value).map_err(|_| Broken::NotHttp)?;
+        headers.append(name, value);
+    }
+    let framing = framing(status, &headers, asked)?;
+    let closes = !is_current || framing == Framing::Close || says(&headers, &CONNECTION, "close");
+    let afterwards = if closes { Afterwards::Closed } else { Afterwards::Free };
+    drop(buffer.split_to(length));
+    Ok(Some(Head { status, headers, framing, afterwards }))
+}
+
+/// RFC 9112 §6.3.
+fn framing(status: StatusCode, headers: &HeaderMap, asked: &Method) -> Result<Framing, Broken> {
+    let is_empty = status.is_informational()
+        || status == StatusCode::NO_CONTENT
+        || status == StatusCode::NOT_MODIFIED
+        || asked == Method::HEAD;
+    if is_empty {
+        return Ok(Framing::Length(0));
+    }
+    if headers.contains_key(TRANSFER_ENCODING) {
+        // Two statements about one length are how answers are smuggled (RFC 9112 §6.3, rule 3).
+        if headers.contains_key(CONTENT_LENGTH) {
+            return Err(Broken::NotHttp);
+        }
+        let last = headers.get_all(TRANSFER_ENCODING).into_iter().next_back();
+        let last = last.and_then(|value| value.as_bytes().rsplit(|byte| *byte == b',').next());
+        let is_chunked = last.is_some_and(|coding| coding.trim_ascii().eq_ignore_ascii_case(b"chunked"));
+        return Ok(if is_chunked { Framing::Chunked } else { Framing::Close });
+    }
+    let mut lengths = headers.get_all(CONTENT_LENGTH).into_iter().map(length);
+    match lengths.next() {
+        None => Ok(Framing::Close),
+        Some(first) => {
+            let first = first.ok_or(Broken::NotHttp)?;
+            let agree = lengths.all(|other| other == Some(first));
+            if agree { Ok(Framing::Length(first)) } else { Err(Broken::NotHttp) }
+        }
+    }
+}
+
+fn length(value: &HeaderValue) -> Option<u64> {
+    // Rust's own numbers may begin with a plus.
+    let digits = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
+    digits.parse().ok()
+}
+
+/// Whether a word is in the list that a header is.
+fn says(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
+    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|item| item.trim().eq_ignore_ascii_case(word))
+}
+
+/// How much a head may be.
+const MOST_BYTES: usize = 256 * 1024;
+const MOST_HEADERS: usize = 100;
