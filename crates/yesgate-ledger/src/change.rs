@@ -3,6 +3,8 @@
 //! INVARIANT: what a closure returned stays inside the change until the store says that the
 //! commit is durable; if it says anything else, the value is dropped.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 use yesgate_core::audit::AuditEvent;
@@ -20,6 +22,7 @@ use yesgate_core::token::ConfirmTokenHash;
 
 use crate::credentials::KeptCredential;
 use crate::error::LedgerError;
+use crate::oauth::change::{OAuthFound, OAuthTarget, OAuthWrite};
 
 /// What a change is about.
 #[derive(Clone, Debug)]
@@ -52,6 +55,8 @@ pub(crate) enum Target {
     People,
     /// No intent, but one sign-in link and whose it is.
     Link(SecretHash),
+    /// Something about clients and connections.
+    OAuth(OAuthTarget),
 }
 
 /// What was loaded for a change; what its target does not name is empty.
@@ -75,8 +80,12 @@ pub(crate) struct Found {
     pub(crate) sessions: Vec<Session>,
     /// Their keys that count.
     pub(crate) credentials: Vec<KeptCredential>,
+    /// Which of the processes that asked are over.
+    pub(crate) over: BTreeSet<BootId>,
     /// A sign-in link, and whose it is.
     pub(crate) link: Option<(Link, Person)>,
+    /// Clients, connections and what is under them.
+    pub(crate) oauth: OAuthFound,
 }
 
 /// How many intents one change of many takes at most, so that others get their turn.
@@ -102,8 +111,12 @@ pub(crate) enum Write {
     Key(KeyRecord, BearerKeyHash),
     /// A yes to be remembered. Its audit row comes with the question that it is made from.
     Grant(Box<Grant>),
+    /// Processes that nobody sees alive any more are over.
+    BuryTheDead,
     /// Something about people. Its audit row comes with the same change.
     People(PeopleWrite),
+    /// Something about clients and connections.
+    OAuth(OAuthWrite),
     /// A sealed secret, in place of an earlier one of that name.
     Keep {
         /// What it is kept under.

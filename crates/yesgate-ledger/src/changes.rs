@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// Resolves after commits, whoever made them: this process or another one on the same ledger.
 ///
@@ -45,6 +45,7 @@ pub(crate) struct Bell {
     last_row: watch::Sender<u64>,
     listeners: Mutex<Listeners>,
     moved: Condvar,
+    closing: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -66,7 +67,12 @@ pub(crate) enum Watching {
 
 impl Bell {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { last_row: watch::Sender::new(0), listeners: Mutex::default(), moved: Condvar::new() })
+        Arc::new(Self {
+            last_row: watch::Sender::new(0),
+            listeners: Mutex::default(),
+            moved: Condvar::new(),
+            closing: Notify::new(),
+        })
     }
 
     /// Begins to listen.
@@ -98,6 +104,24 @@ impl Bell {
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.moved.notify_all();
+        self.closing.notify_one();
+    }
+
+    /// Waits until the watch ends.
+    pub(crate) async fn closing(&self) {
+        if !self.is_closed() {
+            self.closing.notified().await;
+        }
+    }
+
+    /// Whether the watch has ended.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
+    /// Whether anybody listens.
+    pub(crate) fn has_listeners(&self) -> bool {
+        self.lock().count > 0
     }
 
     /// Sleeps until somebody listens, without waking up in between.

@@ -82,6 +82,15 @@ pub enum LedgerError {
     /// A living process uses this boot id already.
     #[error("another process runs under the same boot id")]
     BootInUse,
+    /// The database does not answer. A retry helps once it does.
+    #[error("the ledger's database cannot be reached ({0})")]
+    Unreachable(String),
+    /// Nobody knows whether it was committed. A look at the ledger tells, once it can be reached.
+    #[error("nobody knows whether it was written down ({0})")]
+    InDoubt(String),
+    /// Other nodes do not see that this one lives, so it may run nothing. It keeps trying to be seen.
+    #[error("other nodes do not see that this one lives")]
+    Unseen,
     /// The ledger was closed.
     #[error("the ledger is closed")]
     Closed,
@@ -92,6 +101,8 @@ impl LedgerError {
     pub const fn public_reason(&self) -> &'static str {
         match self {
             Self::Busy => "the consent ledger is busy",
+            Self::Unreachable(_) | Self::Unseen => "the consent ledger cannot be reached",
+            Self::InDoubt(_) => "the consent ledger did not say whether it was written down",
             Self::Full => "the consent ledger has no room left",
             Self::ClockWentBack { .. } => "the clock of the gateway went back",
             Self::Damaged(_) => "the consent ledger is damaged",

@@ -15,13 +15,15 @@ use yesgate_core::policy::{Pin, Pins};
 use yesgate_core::refusal::Refusal;
 use yesgate_core::token::ConfirmTokenHash;
 
-use crate::change::{ClosureChange, Effects, Found, Target};
+use crate::change::{ClosureChange, Effects, Found, Target, Write};
 use crate::changes::Changes;
+use crate::engine::postgres::address::DatabaseAddress;
 use crate::error::LedgerError;
 use crate::filter::Filter;
+use crate::life::Life;
 use crate::report::{AuditRow, VerifyReport};
 use crate::secret::SecretKey;
-use crate::sqlite::Sqlite;
+use crate::store::Store;
 
 /// What was asked, answered and spent. A cheap handle; the last one that goes closes the ledger.
 ///
@@ -30,7 +32,7 @@ use crate::sqlite::Sqlite;
 /// its end in a task of its own where the caller may vanish.
 #[derive(Clone)]
 pub struct Ledger {
-    store: Arc<Sqlite>,
+    store: Arc<Store>,
     clock: Arc<dyn Clock>,
     boot: BootId,
 }
@@ -59,9 +61,32 @@ impl Ledger {
         clock: Arc<dyn Clock>,
         boot: BootId,
     ) -> Result<Self, LedgerError> {
-        let ledger = Self { store: Arc::new(Sqlite::open(at, key, Arc::clone(&clock)).await?), clock, boot };
+        let store = Store::on_file(at, key, Arc::clone(&clock)).await?;
+        Self { store: Arc::new(store), clock, boot }.begin().await
+    }
+
+    /// Connects to a ledger in a database that other nodes may use too, or makes one there.
+    ///
+    /// The database's clock is the one that counts; what is given is only compared with it. What nodes that are gone
+    /// were running is `Unknown` from here on.
+    ///
+    /// # Errors
+    /// When the database cannot be reached or used, holds something else or a newer ledger, or is sealed under another
+    /// key.
+    pub async fn connect(
+        address: &DatabaseAddress,
+        key: &SecretKey,
+        clock: Arc<dyn Clock>,
+        boot: BootId,
+    ) -> Result<Self, LedgerError> {
+        let store = Store::on_postgres(address.clone(), key, Arc::clone(&clock), boot.clone()).await?;
+        Self { store: Arc::new(store), clock, boot }.begin().await
+    }
+
+    /// Clears up after those who are gone, and lets others see that this process lives.
+    async fn begin(self) -> Result<Self, LedgerError> {
         // Before this process counts as alive: a boot id that comes back has nothing running either.
-        match ledger.lose_runs_of_the_dead().await {
+        match self.lose_runs_of_the_dead().await {
             Ok(0) => {}
             Ok(lost) => {
                 tracing::warn!(lost, "calls were running when their gateway ended; a human must settle them")
@@ -72,8 +97,8 @@ impl Ledger {
             }
             Err(error) => return Err(error),
         }
-        ledger.store.declare_alive(&ledger.boot)?;
-        Ok(ledger)
+        self.store.declare_alive(&self.boot).await?;
+        Ok(self)
     }
 
     /// Makes a ledger that lives in this process only: the same code without a file.
@@ -81,7 +106,7 @@ impl Ledger {
     /// # Errors
     /// When the store cannot be used.
     pub async fn in_memory(clock: Arc<dyn Clock>, boot: BootId) -> Result<Self, LedgerError> {
-        Ok(Self { store: Arc::new(Sqlite::in_memory(Arc::clone(&clock)).await?), clock, boot })
+        Ok(Self { store: Arc::new(Store::in_memory(Arc::clone(&clock)).await?), clock, boot })
     }
 
     /// The boot of this process: what it redeems is `Unknown` once it is gone.
@@ -259,7 +284,7 @@ impl Ledger {
 
     /// The present moment, by the clock that the ledger goes by.
     pub fn now(&self) -> Timestamp {
-        self.clock.now()
+        self.store.correct(self.clock.now())
     }
 
     /// Begins to listen for commits: at once for those of this process, within 200 ms for those of
@@ -318,19 +343,23 @@ impl Ledger {
     ///
     /// # Errors
     /// When that cannot be found out.
-    pub fn is_over(&self, boot: &BootId) -> Result<bool, LedgerError> {
-        match self.store.boots() {
-            Some(boots) => boots.is_over(boot),
-            // A ledger in memory knows one start only: its own.
-            None => Ok(*boot != self.boot),
-        }
+    pub async fn is_over(&self, boot: &BootId) -> Result<bool, LedgerError> {
+        // Whoever asks lives.
+        if *boot == self.boot { Ok(false) } else { self.store.is_over(boot.clone()).await }
     }
 
     async fn lose_runs_of_the_dead(&self) -> Result<usize, LedgerError> {
-        let Some(boots) = self.store.boots() else { return Ok(0) };
+        match self.store.life() {
+            Life::Alone => return Ok(0),
+            Life::Files(_) => {}
+            Life::Rows => {
+                let writes = vec![Write::BuryTheDead];
+                self.change(Target::Nothing, |_, _| ((), Effects { writes, ..Effects::default() })).await?;
+            }
+        }
         let mut lost = 0;
         for boot in self.store.running_boots().await? {
-            if boots.is_over(&boot)? {
+            if self.store.is_over(boot.clone()).await? {
                 lost += self
                     .change_all(Target::RunningOf(boot), |intent, now| {
                         intent.lose("the gateway that ran it ended", now).is_ok()
@@ -338,7 +367,7 @@ impl Ledger {
                     .await?;
             }
         }
-        boots.forget_those_over()?;
+        self.store.forget_those_over()?;
         Ok(lost)
     }
 
@@ -388,7 +417,7 @@ impl Ledger {
     }
 
     /// What holds it all.
-    pub(crate) fn store(&self) -> &Sqlite {
+    pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 }

@@ -15,32 +15,44 @@ mod boots;
 mod change;
 mod changes;
 mod credentials;
+mod engine;
 mod error;
 mod figures;
 mod filter;
 mod grants;
+mod head;
 mod kept;
 mod keys;
 mod ledger;
+mod life;
 mod listing;
+mod lock;
+mod oauth;
 mod pace;
 mod people;
 mod purge;
 mod regime;
 mod report;
+mod seal;
 mod secret;
 mod sight;
+mod skew;
 mod spending;
-mod sqlite;
+mod store;
 mod told;
 
 pub use self::changes::Changes;
 pub use self::credentials::KeptCredential;
+pub use self::engine::postgres::address::{AddressError, DatabaseAddress};
 pub use self::error::LedgerError;
 pub use self::figures::{DayFigures, Figures, PersonFigures, Pondered};
 pub use self::filter::Filter;
 pub use self::ledger::{Ledger, Swept};
 pub use self::listing::{Asks, Listed, Listing, Stage};
+pub use self::oauth::{
+    Admitted, Consent, DeviceAnswered, EndedAll, Exchanged, Issued, KeptConnection, NewTokens, NoRoom,
+    ParkedAnswer, Refreshed, Refreshing,
+};
 pub use self::people::{LinkUse, NewSession, NotSet};
 pub use self::purge::Purged;
 pub use self::regime::Suspected;

@@ -5,6 +5,7 @@
 
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::id::{PersonId, SessionId};
+use yesgate_core::oauth::End;
 use yesgate_core::person::{
     Link, LinkWay, Opener, Opening, Person, PersonEvent, SecretHash, Session, SignInWay,
 };
@@ -12,6 +13,9 @@ use yesgate_core::person::{
 use crate::change::{Effects, PeopleWrite, Target, Write};
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
+use crate::oauth::KeptConnection;
+use crate::oauth::change::OAuthTarget;
+use crate::oauth::ending::end_all;
 
 /// Why a person was not written down.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -60,14 +64,14 @@ impl Ledger {
         self.store().people().await
     }
 
-    /// Adds a person, or writes down what they are from now on. Removed, they are signed out everywhere, and no key of
-    /// theirs counts.
+    /// Adds a person, or writes down what they are from now on. Removed, they are signed out everywhere, no key of theirs
+    /// counts, and what they allowed clients ends; that ends with another name or organisation too.
     ///
     /// # Errors
     /// When it is not durable.
     pub async fn set_person(&self, person: Person, by: &str) -> Result<Result<(), NotSet>, LedgerError> {
         let by = by.to_owned();
-        self.change(Target::People, move |found, now| {
+        self.change(Target::OAuth(OAuthTarget::Person(person.id.clone())), move |found, now| {
             let others = || found.people.iter().filter(|other| other.id != person.id);
             let is_here = |other: &&Person| other.removed_at.is_none();
             let takes_name = |other: &Person| other.org == person.org && other.name == person.name;
@@ -93,7 +97,18 @@ impl Ledger {
                 fingerprint: person.fingerprint(),
                 by: by.clone(),
             })];
-            let mut writes = vec![];
+            let known = found.people.iter().find(|other| other.id == person.id);
+            let is_another = |known: &Person| known.org != person.org || known.name != person.name;
+            // What calls for somebody under a name ends with the name: somebody else may get it.
+            let (mut writes, mut intents) = (vec![], vec![]);
+            if person.removed_at.is_some() || known.is_some_and(is_another) {
+                let is_theirs = |kept: &KeptConnection| kept.connection.person == person.id;
+                let (theirs, others): (Vec<_>, Vec<_>) =
+                    found.oauth.connections.into_iter().partition(is_theirs);
+                let (ended, _) = end_all(&theirs, &others, found.intents, End::PersonEnded, &by, now);
+                (writes, intents) = (ended.writes, ended.intents);
+                events.extend(ended.events);
+            }
             if person.removed_at.is_some() {
                 let theirs = found.sessions.iter().filter(|session| session.person == person.id);
                 for session in theirs.filter(|session| session.counts(now)) {
@@ -107,7 +122,7 @@ impl Ledger {
                 writes.push(Write::People(PeopleWrite::SpendLinks(person.id.clone())));
             }
             writes.push(Write::People(PeopleWrite::Person(person)));
-            (Ok(()), Effects { writes, events, ..Effects::default() })
+            (Ok(()), Effects { intents, writes, events, ..Effects::default() })
         })
         .await
     }

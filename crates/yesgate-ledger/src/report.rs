@@ -4,7 +4,9 @@ use std::fmt;
 
 use yesgate_core::audit::AuditEntry;
 use yesgate_core::digest::Digest;
-use yesgate_core::id::{CredentialId, GrantId, IntentId, KeyId, PersonId, ServerName, ToolName};
+use yesgate_core::id::{
+    ConnectionId, CredentialId, GrantId, IntentId, KeyId, PersonId, ServerName, ToolName,
+};
 
 use crate::error::LedgerError;
 
@@ -143,6 +145,11 @@ pub enum Fault {
         /// The key.
         id: CredentialId,
     },
+    /// What somebody allowed a client is not what was written down, or ended otherwise.
+    ConnectionDiffers {
+        /// The connection.
+        id: ConnectionId,
+    },
     /// What humans set for callers is not what was written down.
     RegimeDiffers,
     /// Contents are gone that nobody purged, or there that were purged.
@@ -194,6 +201,9 @@ impl fmt::Display for Fault {
             }
             Self::CredentialDiffers { id } => {
                 write!(f, "the key `{id}` of a person is not one that the audit trail has")
+            }
+            Self::ConnectionDiffers { id } => {
+                write!(f, "the connection `{id}` of a client is not the one in the audit trail")
             }
             Self::PersonDiffers { id } => write!(f, "the person `{id}` is not the one in the audit trail"),
             Self::KeyDiffers { id } => write!(f, "the key `{id}` is not the one in the audit trail"),

@@ -20,8 +20,8 @@ use ring::hmac;
 use yesgate_core::clock::Entropy;
 
 use crate::boots::make_private_directory;
+use crate::engine::sqlite::contents;
 use crate::error::LedgerError;
-use crate::sqlite;
 
 /// The key that seals what is kept. Prints nothing.
 #[derive(Clone)]
@@ -93,7 +93,7 @@ impl SecretKey {
         if let Some(key) = Self::find(home, given)? {
             return Ok(key);
         }
-        if !sqlite::is_sealed(at)? {
+        if !contents::is_sealed(at)? {
             return Self::make(home, entropy);
         }
         // Another process may have made the key, and sealed the ledger, since we looked.

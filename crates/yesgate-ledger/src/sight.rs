@@ -4,7 +4,7 @@
 //! INVARIANT: tools are pinned by themselves once, at the first use of their server. Whatever comes
 //! or changes later is pinned by a human only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use yesgate_core::audit::AuditEvent;
@@ -14,7 +14,6 @@ use yesgate_core::id::{BootId, IntentId, ServerName, ToolName};
 use yesgate_core::intent::{Ground, Intent};
 use yesgate_core::policy::{Known, Pins, Usage};
 
-use crate::boots::Boots;
 use crate::change::{Effects, Found, Target};
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
@@ -52,7 +51,7 @@ impl Ledger {
             server: server.clone(),
             identity: *identity,
             tools: tools.into_iter().collect(),
-            boots: self.store().boots().cloned(),
+            over: BTreeSet::new(),
             own: self.boot().clone(),
         };
         self.change(Target::Server(server.clone(), *identity), move |found, now| look.take(found, now)).await
@@ -64,13 +63,15 @@ struct Look {
     server: ServerName,
     identity: ServerIdentity,
     tools: BTreeMap<ToolName, DefinitionDigest>,
-    boots: Option<Boots>,
+    /// Which of the processes that asked are over.
+    over: BTreeSet<BootId>,
     own: BootId,
 }
 
 impl Look {
-    fn take(self, found: Found, now: Timestamp) -> (Sighted, Effects) {
-        let Found { mut intents, pins, grants, .. } = found;
+    fn take(mut self, found: Found, now: Timestamp) -> (Sighted, Effects) {
+        let Found { mut intents, pins, grants, over, .. } = found;
+        self.over = over;
         let mut sighted = Sighted::default();
         let mut events = match pins.usage() {
             Usage::Unused if !self.tools.is_empty() => self.first_use(&pins, &mut sighted),
@@ -134,10 +135,7 @@ impl Look {
             return true;
         }
         let asked_by = intent.asked_by().boot.as_ref().filter(|boot| **boot != self.own);
-        let is_anothers = match (&self.boots, asked_by) {
-            (Some(boots), Some(boot)) => !boots.is_over(boot).unwrap_or(false),
-            (None, _) | (_, None) => false,
-        };
+        let is_anothers = asked_by.is_some_and(|boot| !self.over.contains(boot));
         is_anothers || self.tools.get(&binding.tool) == Some(&binding.definition)
     }
 }

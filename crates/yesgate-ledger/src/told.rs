@@ -118,7 +118,8 @@ impl Told {
             | AuditEvent::Pinned { .. }
             | AuditEvent::KeyAdded { .. }
             | AuditEvent::KeyRevoked { .. }
-            | AuditEvent::Person(_) => {}
+            | AuditEvent::Person(_)
+            | AuditEvent::OAuth(_) => {}
         }
         if !keeps_yes(told.state) {
             told.yes = None;
@@ -182,7 +183,8 @@ fn step(event: &AuditEvent) -> Result<Option<Event>, Impossible> {
         | AuditEvent::Pinned { .. }
         | AuditEvent::KeyAdded { .. }
         | AuditEvent::KeyRevoked { .. }
-        | AuditEvent::Person(_) => Err(Impossible),
+        | AuditEvent::Person(_)
+        | AuditEvent::OAuth(_) => Err(Impossible),
     }
 }
 

@@ -6,7 +6,7 @@ use yesgate_core::intent::{DoneKind, Intent, ResultKind, State, StoredResult};
 use yesgate_ledger::{Fault, Ledger, LedgerError};
 
 use crate::forger::{SEALED, holds};
-use crate::support::{Place, approve, assert_sound, boot, deny, id, key, open_question, redeem, state};
+use crate::support::{Place, approve, assert_sound, deny, id, key, open_question, redeem, state};
 
 const MARK: &str = "sk-live-mark-7391";
 
@@ -44,7 +44,7 @@ async fn another_key_is_refused_and_changes_nothing() {
     let ledger = lived_in(&place).await;
     let before = ledger.verify().await.unwrap();
     drop(ledger);
-    let refused = Ledger::open(&place.path, &key(8), place.clock.shared(), boot(2)).await.unwrap_err();
+    let refused = place.open_with(&key(8), 2).await.unwrap_err();
     assert_eq!(refused, LedgerError::WrongKey { sealed_under: key(7).name(), at_hand: key(8).name() });
     assert_eq!(place.open(3).await.verify().await.unwrap(), before);
 }
@@ -65,7 +65,7 @@ async fn contents_of_another_question_do_not_open() {
 /// FC-32: a file of an older Yesgate is sealed whole when it is opened, and no trace of clear text is left.
 #[tokio::test]
 async fn an_older_file_is_sealed_whole_and_no_trace_is_left() {
-    let place = Place::new();
+    let Some(place) = Place::file_only() else { return };
     drop(lived_in(&place).await);
     place.make_as_before_seals();
     // What an older Yesgate has overwritten stands in its free pages.
@@ -89,7 +89,7 @@ async fn an_older_file_is_sealed_whole_and_no_trace_is_left() {
 /// FC-32: an older file that cannot be sealed whole stays what it was.
 #[tokio::test]
 async fn an_older_file_that_cannot_be_sealed_stays_what_it_was() {
-    let place = Place::new();
+    let Some(place) = Place::file_only() else { return };
     drop(lived_in(&place).await);
     place.make_as_before_seals();
     // The last row cannot be written: the ones before it must not be either.
@@ -98,7 +98,7 @@ async fn an_older_file_that_cannot_be_sealed_stays_what_it_was() {
          BEGIN SELECT raise(ABORT, 'no'); END;",
     );
     place.try_open(2).await.unwrap_err();
-    let connection = Connection::open(&place.path).unwrap();
+    let connection = Connection::open(place.path()).unwrap();
     let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
     assert_eq!(version, SEALED - 1);
     let clear: i64 = connection
@@ -113,7 +113,7 @@ async fn an_older_file_that_cannot_be_sealed_stays_what_it_was() {
 /// Where traces could not be wiped when the file was sealed, they are when it is opened next.
 #[tokio::test]
 async fn traces_that_could_not_be_wiped_are_wiped_later() {
-    let place = Place::new();
+    let Some(place) = Place::file_only() else { return };
     drop(lived_in(&place).await);
     place.tamper(&format!(
         "PRAGMA secure_delete = OFF; CREATE TABLE gone (text TEXT);

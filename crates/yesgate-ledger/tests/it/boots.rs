@@ -5,13 +5,13 @@ use yesgate_core::intent::{Asked, DoneKind, Intent, State};
 use yesgate_ledger::{LedgerError, Swept};
 
 use crate::support::{
-    Other, Place, TestClock, approve, ask, assert_sound, binding, boot, id, my_part, open_at, open_question,
-    present, question, redeem, say, state, token, wait_for_word, word,
+    At, Other, Place, TestClock, approve, ask, assert_sound, binding, boot, id, my_part, open_at,
+    open_question, present, question, redeem, say, state, token, wait_for_word, word,
 };
 
 /// The other process: redeems the intent, says so, and holds on.
-async fn redeem_and_hold(path: &std::path::Path) {
-    let ledger = open_at(path, &TestClock::new(), 77).await.unwrap();
+async fn redeem_and_hold(at: &At) {
+    let ledger = open_at(at, &TestClock::new(), 77).await.unwrap();
     drop(redeem(&ledger, &id(1)).await.unwrap().unwrap());
     say("running");
     wait_for_word();
@@ -30,13 +30,12 @@ async fn a_killed_gateway_leaves_an_unknown_outcome_that_nothing_runs_again() {
     let ledger = place.open(1).await;
     open_question(&ledger, 1, &json!({})).await;
     approve(&ledger, &id(1)).await.unwrap();
-    let mut other = Other::start(
-        "boots::a_killed_gateway_leaves_an_unknown_outcome_that_nothing_runs_again",
-        &place.path,
-    );
+    let mut other =
+        Other::start("boots::a_killed_gateway_leaves_an_unknown_outcome_that_nothing_runs_again", &place.at);
     assert_eq!(other.hear(), "running");
     assert_eq!(state(&ledger, &id(1)).await, State::Running);
     other.kill();
+    place.let_silence_pass();
 
     assert_eq!(ledger.sweep().await.unwrap(), Swept { expired: 0, lost: 1 });
     assert_eq!(ledger.sweep().await.unwrap(), Swept::default());
@@ -69,9 +68,10 @@ async fn opening_the_ledger_admits_what_a_dead_gateway_was_running() {
     approve(&ledger, &id(1)).await.unwrap();
     drop(ledger);
     let mut other =
-        Other::start("boots::opening_the_ledger_admits_what_a_dead_gateway_was_running", &place.path);
+        Other::start("boots::opening_the_ledger_admits_what_a_dead_gateway_was_running", &place.at);
     assert_eq!(other.hear(), "running");
     other.kill();
+    place.let_silence_pass();
     // Even under the boot id of the dead one.
     let ledger = place.open(77).await;
     assert_eq!(state(&ledger, &id(1)).await, State::Unknown);
@@ -87,7 +87,7 @@ async fn what_a_living_process_runs_is_left_alone() {
     let ledger = place.open(1).await;
     open_question(&ledger, 1, &json!({})).await;
     approve(&ledger, &id(1)).await.unwrap();
-    let mut other = Other::start("boots::what_a_living_process_runs_is_left_alone", &place.path);
+    let mut other = Other::start("boots::what_a_living_process_runs_is_left_alone", &place.at);
     assert_eq!(other.hear(), "running");
     assert_eq!(ledger.sweep().await.unwrap(), Swept::default());
     let newcomer = place.open(2).await;

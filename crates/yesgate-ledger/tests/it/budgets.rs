@@ -155,7 +155,7 @@ async fn of_four_processes_one_gets_the_last_of_a_budget() {
     let ledger = place.open(1).await;
     run(&ledger, 1, payment("pay", "45.00")).await.map(drop).unwrap();
     let name = "budgets::of_four_processes_one_gets_the_last_of_a_budget";
-    let mut others: Vec<_> = (0..4).map(|_| Other::start(name, &place.path)).collect();
+    let mut others: Vec<_> = (0..4).map(|_| Other::start(name, &place.at)).collect();
     for other in &mut others {
         assert_eq!(other.hear(), "ready");
     }
@@ -314,7 +314,7 @@ async fn a_crash_neither_loses_nor_keeps_what_was_counted() {
     }
     let place = Place::new();
     let ledger = place.open(1).await;
-    let mut other = Other::start("budgets::a_crash_neither_loses_nor_keeps_what_was_counted", &place.path);
+    let mut other = Other::start("budgets::a_crash_neither_loses_nor_keeps_what_was_counted", &place.at);
     assert_eq!(other.hear(), "counted");
     other.kill();
     assert_eq!(code(run(&ledger, 3, payment("pay_3", "1")).await), "budget_exceeded");
@@ -461,11 +461,7 @@ async fn tampered_sums_are_found() {
 async fn a_commit_that_fails_counts_nothing() {
     let place = Place::new();
     let ledger = place.open(1).await;
-    place.tamper(
-        "CREATE TABLE nowhere (id INTEGER PRIMARY KEY);
-         CREATE TABLE spoiled (id INTEGER REFERENCES nowhere (id) DEFERRABLE INITIALLY DEFERRED);
-         CREATE TRIGGER spoil AFTER INSERT ON spend BEGIN INSERT INTO spoiled VALUES (1); END;",
-    );
+    place.spoil_commits_of("spend");
     let question = payment("pay", "5");
     let (key, windows, boot) = (SlotKey::of(&question.binding), question.windows(), ledger.boot().clone());
     let ask = move |slot: &mut Slot, now| slot.ask(question, fresh(1), &runner(&boot), now);

@@ -10,12 +10,6 @@ use crate::support::{
     open_question, question, redeem, runner, say, state,
 };
 
-/// Makes every commit fail at the very last step, after all its statements went well.
-const SPOIL_COMMITS: &str = "
-    CREATE TABLE nowhere (id INTEGER PRIMARY KEY);
-    CREATE TABLE spoiled (id INTEGER REFERENCES nowhere (id) DEFERRABLE INITIALLY DEFERRED);
-    CREATE TRIGGER spoil AFTER INSERT ON audit BEGIN INSERT INTO spoiled VALUES (1); END;";
-
 /// X3: a redemption whose commit fails yields nothing that could run, for anybody in the batch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_commit_that_fails_lets_nothing_leave() {
@@ -26,7 +20,7 @@ async fn a_commit_that_fails_lets_nothing_leave() {
         approve(&ledger, &id(seed)).await.unwrap();
     }
     let before = ledger.verify().await.unwrap();
-    place.tamper(SPOIL_COMMITS);
+    place.spoil_commits_of("audit");
     let mut tasks = JoinSet::new();
     for seed in 1..=20 {
         let ledger = ledger.clone();
@@ -34,13 +28,13 @@ async fn a_commit_that_fails_lets_nothing_leave() {
     }
     for outcome in tasks.join_all().await {
         let error = outcome.unwrap_err();
-        assert_eq!(error.to_string(), "the ledger's store refused: FOREIGN KEY constraint failed");
+        assert!(error.to_string().to_lowercase().contains("foreign key constraint"), "{error}");
         assert_eq!(error.public_reason(), "the consent ledger cannot be used");
     }
     assert_eq!(ledger.verify().await.unwrap(), before);
     assert_eq!(state(&ledger, &id(7)).await, State::Approved);
     // Nothing was spent either: once the store works again, so does the yes.
-    place.tamper("DROP TRIGGER spoil");
+    place.spoil_no_more("audit");
     drop(redeem(&ledger, &id(7)).await.unwrap().unwrap());
     assert_sound(&ledger).await;
 }
@@ -70,10 +64,10 @@ async fn a_full_disk_lets_nothing_leave_that_is_not_written_down() {
         say(&refused.to_string());
         return;
     }
-    let place = Place::new();
+    let Some(place) = Place::file_only() else { return };
     let mut other = Other::start_short_of_disk(
         "failures::a_full_disk_lets_nothing_leave_that_is_not_written_down",
-        &place.path,
+        &place.at,
     );
     let ran: usize = other.hear().parse().unwrap();
     let refused = other.hear();

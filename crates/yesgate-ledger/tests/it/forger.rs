@@ -3,23 +3,40 @@
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use rusqlite::{Connection, params};
 
-use crate::support::{Place, key};
+use crate::support::{At, Place, key};
 
 impl Place {
     /// Opens every body of a table, changes it, and seals it again.
     pub(crate) fn forge(&self, table: &str, change: impl Fn(&str) -> String) {
-        let connection = Connection::open(&self.path).unwrap();
+        let sealed = |id: &str, body: &str| seal(table, id, change(body).as_bytes());
+        if let At::Database(_) = self.at {
+            return self.forge_in_database(table, sealed);
+        }
+        let connection = Connection::open(self.path()).unwrap();
         for (id, body) in bodies(&connection, table) {
-            let sealed = seal(table, &id, change(&body).as_bytes());
             connection
-                .execute(&format!("UPDATE {table} SET sealed = ?2 WHERE id = ?1"), params![id, sealed])
+                .execute(
+                    &format!("UPDATE {table} SET sealed = ?2 WHERE id = ?1"),
+                    params![id, sealed(&id, &body)],
+                )
                 .unwrap();
+        }
+    }
+
+    fn forge_in_database(&self, table: &str, sealed: impl Fn(&str, &str) -> Vec<u8>) {
+        let rows = self
+            .database(|database| database.psql(&format!("SELECT id, encode(sealed, 'hex') FROM {table}")));
+        for (id, hex) in rows.lines().map(|row| row.split_once('|').unwrap()) {
+            let (pairs, []) = hex.as_bytes().as_chunks::<2>() else { panic!("no bytes") };
+            let body = open(table, id, &pairs.iter().map(byte).collect::<Vec<u8>>());
+            let digits: String = sealed(id, &body).iter().map(|byte| format!("{byte:02x}")).collect();
+            self.tamper(&format!("UPDATE {table} SET sealed = decode('{digits}', 'hex') WHERE id = '{id}'"));
         }
     }
 
     /// Makes the file what it was before contents were sealed.
     pub(crate) fn make_as_before_seals(&self) {
-        let connection = Connection::open(&self.path).unwrap();
+        let connection = Connection::open(self.path()).unwrap();
         for table in ["intent", "remembered"] {
             connection
                 .execute_batch(&format!("ALTER TABLE {table} ADD COLUMN body TEXT NOT NULL DEFAULT ''"))
@@ -32,7 +49,14 @@ impl Place {
         }
         connection
             .execute_batch(&format!(
-                "DROP TABLE tally;
+                "DROP TABLE device;
+                 DROP TABLE refresh_token;
+                 DROP TABLE access_token;
+                 DROP TABLE code;
+                 DROP TABLE connection;
+                 DROP TABLE parked;
+                 DROP TABLE client;
+                 DROP TABLE tally;
                  DROP INDEX intent_over;
                  DROP INDEX intent_to_purge;
                  DROP TABLE lock;
@@ -47,12 +71,38 @@ impl Place {
             .unwrap();
     }
 
-    /// All bytes of the ledger's files.
+    /// All bytes of the ledger's files, or of its tables.
     pub(crate) fn bytes(&self) -> Vec<u8> {
-        let folder = std::fs::read_dir(self.path.parent().unwrap()).unwrap();
+        if let At::Database(_) = self.at {
+            return self.bytes_of_tables();
+        }
+        let folder = std::fs::read_dir(self.path().parent().unwrap()).unwrap();
         let files = folder.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
         files.flat_map(|path| std::fs::read(path).unwrap()).collect()
     }
+}
+
+impl Place {
+    /// Everything that stands in the tables, and what the digits in it stand for.
+    fn bytes_of_tables(&self) -> Vec<u8> {
+        let everything = self.database(|database| {
+            database.psql(
+                "SET xmlbinary = hex;
+                 SELECT query_to_xml(format('SELECT * FROM %I', tablename), true, true, '')
+                 FROM pg_tables WHERE schemaname = 'public'",
+            )
+        });
+        let mut bytes = everything.as_bytes().to_vec();
+        for digits in everything.split(|letter: char| !letter.is_ascii_hexdigit()) {
+            let (pairs, _) = digits.as_bytes().as_chunks::<2>();
+            bytes.extend(pairs.iter().map(byte));
+        }
+        bytes
+    }
+}
+
+fn byte(pair: &[u8; 2]) -> u8 {
+    u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()
 }
 
 /// Whether some bytes stand in others.
@@ -104,4 +154,4 @@ const MAGIC: &[u8; 4] = b"ygl1";
 pub(crate) const SEALED: i64 = 8;
 
 /// The schema that this program writes.
-pub(crate) const LATEST: i64 = 9;
+pub(crate) const LATEST: i64 = 10;

@@ -93,7 +93,7 @@ async fn of_many_calls_in_several_processes_as_many_run_as_there_are_uses() {
     let ledger = place.open(1).await;
     remember(&ledger, wish(Some(5), None)).await;
     let test = "grants::of_many_calls_in_several_processes_as_many_run_as_there_are_uses";
-    let mut others: Vec<_> = (0..3).map(|_| Other::start(test, &place.path)).collect();
+    let mut others: Vec<_> = (0..3).map(|_| Other::start(test, &place.at)).collect();
     for other in &mut others {
         assert_eq!(other.hear(), "ready");
     }

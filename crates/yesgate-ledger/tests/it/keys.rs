@@ -95,7 +95,7 @@ async fn a_key_that_another_process_revoked_is_gone() {
     let ledger = place.open(1).await;
     add(&ledger, 1).await;
     let mut changes = ledger.changes();
-    let mut other = Other::start("keys::a_key_that_another_process_revoked_is_gone", &place.path);
+    let mut other = Other::start("keys::a_key_that_another_process_revoked_is_gone", &place.at);
     assert_eq!(other.hear(), "true");
     other.tell();
     assert_eq!(other.hear(), "true");
@@ -113,13 +113,9 @@ async fn a_key_stands_nowhere_in_clear() {
     let ledger = place.open(1).await;
     add(&ledger, 1).await;
     let key = key(1);
-    let bytes = |ending: &str| {
-        let path = place.path.with_file_name(format!("ledger.db{ending}"));
-        std::fs::read(path).unwrap_or_default()
-    };
     let holds = |haystack: &[u8], needle: &[u8]| haystack.windows(needle.len()).any(|part| part == needle);
     let secret = key.expose().strip_prefix(BearerKey::PREFIX).unwrap().as_bytes();
-    let files = [bytes(""), bytes("-wal")].concat();
+    let files = place.bytes();
     assert!(holds(&files, key.hash().0.as_bytes()), "the hash is there, so this is the right place to look");
     for part in [secret, &secret[..16], &dice(1)] {
         assert!(!holds(&files, part), "a key or a part of it is in the file");

@@ -25,9 +25,29 @@ mod kept;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
+mod line;
+#[cfg(test)]
 mod migrations;
 #[cfg(test)]
 mod model;
+#[cfg(test)]
+mod nodes;
+#[cfg(test)]
+mod oauth_asking;
+#[cfg(test)]
+mod oauth_clients;
+#[cfg(test)]
+mod oauth_ending;
+#[cfg(test)]
+mod oauth_refresh;
+#[cfg(test)]
+mod oauth_stage;
+#[cfg(test)]
+mod oauth_sweeping;
+#[cfg(test)]
+mod oauth_tokens;
+#[cfg(test)]
+mod oauth_trail;
 #[cfg(test)]
 mod once;
 #[cfg(test)]

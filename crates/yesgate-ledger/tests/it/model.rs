@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
+use proptest::test_runner::Config as ProptestConfig;
 use proptest::{collection, proptest};
 use serde_json::json;
 use tokio::runtime::Builder;
@@ -15,7 +16,7 @@ use yesgate_core::verdict::Standing;
 use yesgate_ledger::{Filter, Ledger};
 
 use crate::support::{
-    TestClock, ask, binding, human, id, in_memory, present, question, redeem, relayed, runner, token,
+    TestClock, ask, binding, fewer, human, id, in_memory, present, question, redeem, relayed, runner, token,
 };
 
 /// One thing that somebody does. Calls, intents and tokens are picked by number.
@@ -268,6 +269,8 @@ fn may_become(before: &str, now: &str) -> bool {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(fewer(256)))]
+
     /// X3, H1: nothing runs without a yes to exactly that, nothing runs twice, and the chain holds.
     #[test]
     fn whatever_happens_nothing_runs_without_its_yes_or_twice(steps in collection::vec(step(), 1..60)) {

@@ -64,7 +64,7 @@ async fn of_four_processes_one_runs_it() {
     open_question(&ledger, 1, &json!({})).await;
     approve(&ledger, &id(1)).await.unwrap();
     let mut others: Vec<_> =
-        (0..4).map(|_| Other::start("once::of_four_processes_one_runs_it", &place.path)).collect();
+        (0..4).map(|_| Other::start("once::of_four_processes_one_runs_it", &place.at)).collect();
     for other in &mut others {
         assert_eq!(other.hear(), "ready");
     }

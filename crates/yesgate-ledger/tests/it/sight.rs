@@ -198,15 +198,19 @@ async fn a_look_that_cannot_be_written_down_leaves_nothing() {
     let ledger = place.open(1).await;
     ask_about(&ledger, 1, "pay").await;
     let before = rows(&ledger).await;
-    place.tamper(
+    place.tamper(place.dialect(
         "CREATE TRIGGER spoil BEFORE INSERT ON pin WHEN new.tool = 'second'
          BEGIN SELECT raise(ABORT, 'no room for it'); END",
-    );
+        "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql
+             AS $$ BEGIN RAISE EXCEPTION 'no room for it'; END $$;
+         CREATE TRIGGER spoil BEFORE INSERT ON pin FOR EACH ROW WHEN (new.tool = 'second')
+             EXECUTE FUNCTION spoil()",
+    ));
     ledger.sight(&server(), &identity(), list(&["first", "second"])).await.unwrap_err();
     assert_eq!(rows(&ledger).await, before);
     assert_eq!(state(&ledger, &id(1)).await, State::Pending);
     assert_eq!(ledger.pins(&server()).await.unwrap().usage(), Usage::Unused);
-    place.tamper("DROP TRIGGER spoil");
+    place.spoil_no_more("pin");
     let sighted = sight(&ledger, list(&["first", "second"])).await;
     assert_eq!((sighted.first.len(), sighted.voided), (2, vec![id(1)]));
     assert_sound(&ledger).await;

@@ -170,7 +170,7 @@ async fn the_file_has_no_secret_and_an_edited_person_is_noticed() {
     let held = sign_in(&ledger, 1, 10).await.unwrap();
     assert_sound(&ledger).await;
     drop(ledger);
-    let bytes = std::fs::read(&place.path).unwrap();
+    let bytes = place.bytes();
     for needle in [secret(1).expose(), held.expose()] {
         assert!(!bytes.windows(needle.len()).any(|window| window == needle.as_bytes()));
     }

@@ -28,28 +28,96 @@ use yesgate_core::render::Sanitized;
 use yesgate_core::token::{ConfirmToken, TokenPrefix};
 use yesgate_core::verdict::{Channel, ConfirmType, Question, Quorum, Remember, Times};
 use yesgate_ledger::{Ledger, LedgerError, SecretKey};
+use yesgate_testkit::postgres::{Cluster, Database};
 
-/// A clock that the test turns.
+/// What the ledgers of this run are kept in. The same tests are compiled once for each: `tests/on_file` and
+/// `tests/on_postgres` are other names of this folder.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Keeping {
+    /// In memory, or in a file where a test needs one that stays.
+    Mixed,
+    /// In files.
+    File,
+    /// In databases of a private PostgreSQL, whose clock the tests turn.
+    Postgres,
+}
+
+pub(crate) fn keeping() -> Keeping {
+    match env!("CARGO_CRATE_NAME") {
+        "on_file" => Keeping::File,
+        "on_postgres" => Keeping::Postgres,
+        _ => Keeping::Mixed,
+    }
+}
+
+/// How many random stories are told, fewer where each takes a file or a database of its own.
+pub(crate) fn fewer(stories: u32) -> u32 {
+    match keeping() {
+        Keeping::Mixed => stories,
+        Keeping::File => stories / 4,
+        Keeping::Postgres => (stories / 20).max(4),
+    }
+}
+
+/// A clock that the test turns. A database goes by it too.
 #[derive(Clone, Debug)]
-pub(crate) struct TestClock(Arc<Mutex<Timestamp>>);
+pub(crate) struct TestClock {
+    now: Arc<Mutex<Timestamp>>,
+    followers: Arc<Mutex<Vec<Arc<Follower>>>>,
+}
+
+/// What lives as long as the clock, and goes by it.
+#[derive(Debug)]
+enum Follower {
+    Database(Database),
+    /// Kept for its files alone.
+    Folder(#[expect(dead_code, reason = "it is there to be dropped")] TempDir),
+}
 
 impl TestClock {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Mutex::new(t(0))))
+        Self { now: Arc::new(Mutex::new(t(0))), followers: Arc::default() }
     }
 
     pub(crate) fn set(&self, second: i64) {
-        *self.0.lock().unwrap() = t(second);
+        *self.now.lock().unwrap() = t(second);
+        for follower in self.followers.lock().unwrap().iter() {
+            if let Follower::Database(database) = &**follower {
+                database.soon(&format!("UPDATE turned.now SET at = '{}'", t(second)));
+            }
+        }
     }
 
     pub(crate) fn shared(&self) -> Arc<dyn Clock> {
         Arc::new(self.clone())
     }
+
+    /// Makes a database that goes by this clock.
+    fn database(&self, cluster: Cluster) -> Arc<Follower> {
+        let database = cluster.database();
+        database.psql(&format!(
+            "CREATE SCHEMA turned;
+             CREATE TABLE turned.now (at timestamptz);
+             INSERT INTO turned.now VALUES ('{}');
+             CREATE FUNCTION turned.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+                 AS 'SELECT at FROM turned.now';
+             CREATE FUNCTION turned.zeroblob(int) RETURNS bytea LANGUAGE sql
+                 AS $$ SELECT decode(repeat('00', $1), 'hex') $$;
+             CREATE FUNCTION turned.randomblob(int) RETURNS bytea LANGUAGE sql
+                 AS $$ SELECT decode(repeat(md5(random()::text), $1 / 16), 'hex') $$;
+             DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = public, turned, pg_catalog',
+                 current_database()); END $$;",
+            self.now()
+        ));
+        let follower = Arc::new(Follower::Database(database));
+        self.followers.lock().unwrap().push(Arc::clone(&follower));
+        follower
+    }
 }
 
 impl Clock for TestClock {
     fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap()
+        *self.now.lock().unwrap()
     }
 }
 
@@ -58,18 +126,48 @@ pub(crate) fn t(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
 }
 
-/// A directory for one ledger, gone after the test.
+/// Where a ledger is.
+#[derive(Clone, Debug)]
+pub(crate) enum At {
+    File(PathBuf),
+    Database(String),
+}
+
+/// A place for one ledger, gone after the test.
 pub(crate) struct Place {
-    _directory: TempDir,
-    pub(crate) path: PathBuf,
+    pub(crate) at: At,
     pub(crate) clock: TestClock,
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
+        match keeping() {
+            Keeping::Mixed | Keeping::File => Self::in_file(),
+            Keeping::Postgres => Self::in_cluster(Cluster::shared()),
+        }
+    }
+
+    /// A file, for tests of files. `None`: this run is about something else.
+    pub(crate) fn file_only() -> Option<Self> {
+        match keeping() {
+            Keeping::Mixed => Some(Self::in_file()),
+            Keeping::File | Keeping::Postgres => None,
+        }
+    }
+
+    fn in_file() -> Self {
+        let clock = TestClock::new();
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("state").join("ledger.db");
-        Self { _directory: directory, path, clock: TestClock::new() }
+        clock.followers.lock().unwrap().push(Arc::new(Follower::Folder(directory)));
+        Self { at: At::File(path), clock }
+    }
+
+    /// A database of a server.
+    pub(crate) fn in_cluster(cluster: Cluster) -> Self {
+        let clock = TestClock::new();
+        let Follower::Database(database) = &*clock.database(cluster) else { panic!("no database") };
+        Self { at: At::Database(database.address()), clock }
     }
 
     /// Opens the ledger as a process of its own would.
@@ -78,20 +176,131 @@ impl Place {
     }
 
     pub(crate) async fn try_open(&self, seed: u8) -> Result<Ledger, LedgerError> {
-        open_at(&self.path, &self.clock, seed).await
+        open_at(&self.at, &self.clock, seed).await
     }
 
-    /// A connection behind the ledger's back.
+    pub(crate) async fn open_with(&self, key: &SecretKey, seed: u8) -> Result<Ledger, LedgerError> {
+        open_with(&self.at, key, &self.clock, seed).await
+    }
+
+    /// Makes every commit fail that inserts into a table, at the very last step, after all its statements went well.
+    pub(crate) fn spoil_commits_of(&self, table: &str) {
+        self.tamper(
+            "CREATE TABLE nowhere (id INTEGER PRIMARY KEY);
+             CREATE TABLE spoiled (id INTEGER REFERENCES nowhere (id) DEFERRABLE INITIALLY DEFERRED);",
+        );
+        self.tamper(&match self.at {
+            At::File(_) => {
+                format!(
+                    "CREATE TRIGGER spoil AFTER INSERT ON {table} BEGIN INSERT INTO spoiled VALUES (1); END;"
+                )
+            }
+            At::Database(_) => format!(
+                "CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql
+                     AS $$ BEGIN INSERT INTO spoiled VALUES (1); RETURN NEW; END $$;
+                 CREATE TRIGGER spoil AFTER INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION spoil();"
+            ),
+        });
+    }
+
+    /// Lets commits be again.
+    pub(crate) fn spoil_no_more(&self, table: &str) {
+        match self.at {
+            At::File(_) => self.tamper("DROP TRIGGER spoil"),
+            At::Database(_) => self.tamper(&format!("DROP TRIGGER spoil ON {table}")),
+        }
+    }
+
+    /// The file of a ledger that is in one.
+    pub(crate) fn path(&self) -> &Path {
+        match &self.at {
+            At::File(path) => path,
+            At::Database(address) => panic!("{address} is no file"),
+        }
+    }
+
+    /// Statements behind the ledger's back.
     pub(crate) fn tamper(&self, sql: &str) {
-        let connection = rusqlite::Connection::open(&self.path).unwrap();
-        connection.execute_batch("DROP TRIGGER IF EXISTS audit_is_not_rewritten").unwrap();
-        connection.execute_batch("DROP TRIGGER IF EXISTS audit_is_not_shortened").unwrap();
-        connection.execute_batch(sql).unwrap();
+        let statements = format!(
+            "{} {sql}",
+            match self.at {
+                At::File(_) =>
+                    "DROP TRIGGER IF EXISTS audit_is_not_rewritten;
+                     DROP TRIGGER IF EXISTS audit_is_not_shortened;",
+                At::Database(_) =>
+                    "DROP TRIGGER IF EXISTS audit_is_not_rewritten ON audit;
+                     DROP TRIGGER IF EXISTS audit_is_not_shortened ON audit;",
+            }
+        );
+        match &self.at {
+            At::File(path) => rusqlite::Connection::open(path).unwrap().execute_batch(&statements).unwrap(),
+            At::Database(_) => {
+                let off = ("PRAGMA foreign_keys = OFF;", "SET session_replication_role = replica;");
+                drop(self.database(|database| database.psql(&statements.replace(off.0, off.1))));
+            }
+        }
+    }
+
+    /// A statement as somebody's hand would make it; the error is what the database says.
+    pub(crate) fn try_alone(&self, sql: &str) -> Result<(), String> {
+        match &self.at {
+            At::File(path) => {
+                let connection = rusqlite::Connection::open(path).unwrap();
+                connection.execute_batch(sql).map_err(|error| error.to_string())
+            }
+            At::Database(_) => self.database(|database| database.try_psql(sql)).map(drop),
+        }
+    }
+
+    /// One value that stands in the ledger, as text.
+    pub(crate) fn value(&self, sql: &str) -> String {
+        match &self.at {
+            At::File(path) => {
+                let connection = rusqlite::Connection::open(path).unwrap();
+                connection.query_row(&format!("SELECT CAST(({sql}) AS TEXT)"), [], |row| row.get(0)).unwrap()
+            }
+            At::Database(_) => self.database(|database| database.psql(sql)),
+        }
+    }
+
+    /// Something that is said differently in the two dialects.
+    pub(crate) fn dialect<'a>(&self, sqlite: &'a str, postgres: &'a str) -> &'a str {
+        match self.at {
+            At::File(_) => sqlite,
+            At::Database(_) => postgres,
+        }
+    }
+
+    /// Does something with the database of this place.
+    pub(crate) fn database<T>(&self, act: impl FnOnce(&Database) -> T) -> T {
+        let followers = self.clock.followers.lock().unwrap().clone();
+        let database = followers.iter().find_map(|follower| match &**follower {
+            Follower::Database(database) => Some(database),
+            Follower::Folder(_) => None,
+        });
+        act(database.unwrap())
+    }
+
+    /// Lets so much time pass that others believe that a process which is gone is gone.
+    pub(crate) fn let_silence_pass(&self) {
+        match self.at {
+            At::File(_) => {}
+            At::Database(_) => self.clock.set(6),
+        }
     }
 }
 
-pub(crate) async fn open_at(path: &Path, clock: &TestClock, seed: u8) -> Result<Ledger, LedgerError> {
-    Ledger::open(path, &key(7), clock.shared(), boot(seed)).await
+pub(crate) async fn open_at(at: &At, clock: &TestClock, seed: u8) -> Result<Ledger, LedgerError> {
+    open_with(at, &key(7), clock, seed).await
+}
+
+async fn open_with(at: &At, key: &SecretKey, clock: &TestClock, seed: u8) -> Result<Ledger, LedgerError> {
+    match at {
+        At::File(path) => Ledger::open(path, key, clock.shared(), boot(seed)).await,
+        At::Database(address) => {
+            Ledger::connect(&address.parse().unwrap(), key, clock.shared(), boot(seed)).await
+        }
+    }
 }
 
 /// A key of tests.
@@ -111,7 +320,20 @@ impl Entropy for NoDice {
 }
 
 pub(crate) async fn in_memory(clock: &TestClock) -> Ledger {
-    Ledger::in_memory(clock.shared(), boot(1)).await.unwrap()
+    match keeping() {
+        Keeping::Mixed => Ledger::in_memory(clock.shared(), boot(1)).await.unwrap(),
+        Keeping::File => {
+            let directory = TempDir::new().unwrap();
+            let path = directory.path().join("ledger.db");
+            clock.followers.lock().unwrap().push(Arc::new(Follower::Folder(directory)));
+            open_at(&At::File(path), clock, 1).await.unwrap()
+        }
+        Keeping::Postgres => {
+            let follower = clock.database(Cluster::shared());
+            let Follower::Database(database) = &*follower else { panic!("no database") };
+            open_at(&At::Database(database.address()), clock, 1).await.unwrap()
+        }
+    }
 }
 
 pub(crate) fn boot(seed: u8) -> BootId {
@@ -283,8 +505,9 @@ pub(crate) struct Other {
 const PART: &str = "YESGATE_LEDGER_TEST_PART";
 
 /// The ledger that this process was told to play its part on, when it is the other one.
-pub(crate) fn my_part() -> Option<PathBuf> {
-    std::env::var_os(PART).map(PathBuf::from)
+pub(crate) fn my_part() -> Option<At> {
+    let text = std::env::var(PART).ok()?;
+    Some(if text.starts_with("postgres:") { At::Database(text) } else { At::File(PathBuf::from(text)) })
 }
 
 /// Says something to the process that started this one.
@@ -298,20 +521,24 @@ pub(crate) fn wait_for_word() {
 }
 
 impl Other {
-    pub(crate) fn start(test: &str, ledger: &Path) -> Self {
+    pub(crate) fn start(test: &str, ledger: &At) -> Self {
         Self::spawn(&mut Command::new(std::env::current_exe().unwrap()), test, ledger)
     }
 
     /// Starts it with a bound on the size of the files it writes.
-    pub(crate) fn start_short_of_disk(test: &str, ledger: &Path) -> Self {
+    pub(crate) fn start_short_of_disk(test: &str, ledger: &At) -> Self {
         let mut shell = Command::new("sh");
         shell
-            .args(["-c", "trap '' XFSZ; ulimit -f 1000; exec \"$0\" \"$@\""])
+            .args(["-c", "trap '' XFSZ; ulimit -f 2000; exec \"$0\" \"$@\""])
             .arg(std::env::current_exe().unwrap());
         Self::spawn(&mut shell, test, ledger)
     }
 
-    fn spawn(command: &mut Command, test: &str, ledger: &Path) -> Self {
+    fn spawn(command: &mut Command, test: &str, ledger: &At) -> Self {
+        let ledger = match ledger {
+            At::File(path) => path.to_str().unwrap(),
+            At::Database(address) => address,
+        };
         let mut child = command
             .args(["--exact", test, "--nocapture"])
             .env(PART, ledger)

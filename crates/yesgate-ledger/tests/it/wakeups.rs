@@ -67,7 +67,7 @@ async fn a_commit_of_another_process_wakes_too() {
     }
     let place = Place::new();
     let ledger = place.open(1).await;
-    let mut other = Other::start("wakeups::a_commit_of_another_process_wakes_too", &place.path);
+    let mut other = Other::start("wakeups::a_commit_of_another_process_wakes_too", &place.at);
     assert_eq!(other.hear(), "ready");
     let mut changes = ledger.changes();
     other.tell();

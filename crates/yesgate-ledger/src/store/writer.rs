@@ -1,0 +1,212 @@
+//! The one writer of a process, with group commit.
+//!
+//! INVARIANT: nobody hears of a change before the commit that holds it is durable. All that wait
+//! share one commit; each has a savepoint of its own, so that one that fails spoils no other.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::mpsc;
+use yesgate_core::id::BootId;
+use yesgate_core::intent::{DoneKind, Intent, State};
+
+use super::ReadJob;
+use super::batch::{Batch, Run, Touched};
+use crate::change::{Change, Effects, Found, Target};
+use crate::changes::Bell;
+use crate::engine::{Begun, Transactions};
+use crate::error::LedgerError;
+use crate::head::Head;
+use crate::life::Life;
+use crate::seal::Seal;
+
+/// What the writer's queue holds.
+pub(crate) enum Job {
+    /// A change.
+    Change(Box<dyn Change>),
+    /// A look-up, where there is no other connection to do it.
+    Read(ReadJob),
+}
+
+/// The one writer of a process.
+pub(super) struct Writer {
+    engine: Box<dyn Transactions>,
+    seal: Arc<Seal>,
+    bell: Arc<Bell>,
+    life: Life,
+    /// Set once the disk failed: from then on nothing is written, for a second try could report a
+    /// success that is none.
+    broken: Option<LedgerError>,
+    /// What was redeemed by a commit that nobody knows the end of. Whoever asked was told no, so it is not running.
+    doubtful: Vec<Run>,
+}
+
+impl Writer {
+    pub(super) fn new(engine: Box<dyn Transactions>, seal: Arc<Seal>, bell: Arc<Bell>, life: Life) -> Self {
+        Self { engine, seal, bell, life, broken: None, doubtful: Vec::new() }
+    }
+
+    /// Works until nobody can send any more.
+    pub(super) fn serve(mut self, mut queue: mpsc::Receiver<Job>) {
+        while let Some(first) = queue.blocking_recv() {
+            let mut changes = Vec::new();
+            let mut reads = Vec::new();
+            let mut next = Some(first);
+            while let Some(job) = next {
+                match job {
+                    Job::Change(change) => changes.push(change),
+                    Job::Read(read) => reads.push(read),
+                }
+                next = if changes.len() < BATCH { queue.try_recv().ok() } else { None };
+            }
+            if !changes.is_empty() {
+                self.carry_out(changes);
+            }
+            for read in reads {
+                read(self.engine.as_sql());
+            }
+        }
+        self.engine.close();
+    }
+
+    /// Carries out a batch, and tells everybody what became of it.
+    fn carry_out(&mut self, mut changes: Vec<Box<dyn Change>>) {
+        // First of all, what became of a commit in doubt: after that its intents are like any other.
+        let unsent = std::mem::take(&mut self.doubtful);
+        changes.splice(0..0, unsent.iter().cloned().map(Unsent::change));
+        let committed = match &self.broken {
+            Some(error) => Err(error.clone()),
+            None => self.transact(&mut changes).map_err(|error| self.give_up(error)),
+        };
+        match committed {
+            Ok(outcomes) => {
+                for (change, outcome) in changes.into_iter().zip(outcomes) {
+                    change.settle(outcome);
+                }
+            }
+            Err(error) => {
+                self.doubtful.extend(unsent);
+                tracing::error!(%error, changes = changes.len(), "nothing was written to the ledger");
+                for change in changes {
+                    change.settle(Err(error.clone()));
+                }
+            }
+        }
+    }
+
+    /// Carries out a batch in one transaction; after that its outcomes are final.
+    fn transact(
+        &mut self,
+        changes: &mut [Box<dyn Change>],
+    ) -> Result<Vec<Result<(), LedgerError>>, LedgerError> {
+        let Begun { head: before, clock, presence } = self.engine.begin()?;
+        let now = never_back(clock, &before)?;
+        let (engine, seal, life) = (&*self.engine, &*self.seal, &self.life);
+        let connection = engine.as_sql();
+        let mut batch = Batch {
+            engine,
+            connection,
+            seal,
+            life,
+            now,
+            presence,
+            head: before,
+            touched: Touched::No,
+            begun: Vec::new(),
+        };
+        let targets: Vec<Target> = changes.iter().map(|change| change.target().clone()).collect();
+        if let Some(first) = targets.first() {
+            batch.ahead(first)?;
+        }
+        let next = targets.iter().skip(1).map(Some).chain([None]);
+        let outcomes: Vec<_> = changes
+            .iter_mut()
+            .zip(next)
+            .map(|(change, next)| batch.try_one(change.as_mut(), next))
+            .collect::<Result<_, LedgerError>>()?;
+        let Batch { mut head, touched, begun, .. } = batch;
+        // Whoever looked at an intent may have told somebody "too late": that stays true.
+        if touched == Touched::Yes {
+            head.time = now;
+        }
+        if head != before {
+            head.store(connection)?;
+        }
+        let news = (head.sequence != before.sequence).then_some(head.sequence);
+        match self.engine.commit(news) {
+            Ok(()) => {
+                self.bell.ring_for(head.sequence);
+                Ok(outcomes)
+            }
+            Err(error) => {
+                if let LedgerError::InDoubt(_) = error {
+                    self.doubtful.extend(begun);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes back whatever a failed batch left.
+    fn give_up(&mut self, error: LedgerError) -> LedgerError {
+        if let LedgerError::Disk(_) = error {
+            self.broken = Some(error.clone());
+        }
+        if let Err(problem) = self.engine.give_up() {
+            self.broken = Some(problem);
+        }
+        error
+    }
+}
+
+/// The ledger's time: the clock's, but never before a time that was written down.
+fn never_back(clock: Timestamp, head: &Head) -> Result<Timestamp, LedgerError> {
+    if head.time.duration_since(clock) > MOST_BACK {
+        return Err(LedgerError::ClockWentBack { now: clock, seen: head.time });
+    }
+    Ok(clock.max(head.time))
+}
+
+/// Admits that something was redeemed by a commit in doubt, and never left. Where it was not, it changes nothing.
+struct Unsent {
+    target: Target,
+    boot: Option<BootId>,
+}
+
+impl Unsent {
+    fn change((id, boot): Run) -> Box<dyn Change> {
+        Box::new(Self { target: Target::Intent(id), boot })
+    }
+}
+
+impl Change for Unsent {
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
+    fn apply(&mut self, found: Found, now: Timestamp) -> Effects {
+        let Found { mut intents, .. } = found;
+        let is_it =
+            |intent: &&mut Intent| intent.state() == State::Running && intent.boot() == self.boot.as_ref();
+        for intent in intents.iter_mut().filter(is_it) {
+            // One that cannot be finished is not running any more.
+            intent.finish(DoneKind::NotSent, None, now).ok();
+        }
+        Effects { intents, ..Effects::default() }
+    }
+
+    fn is_abandoned(&self) -> bool {
+        false
+    }
+
+    fn settle(self: Box<Self>, committed: Result<(), LedgerError>) {
+        if let Err(error) = committed {
+            tracing::warn!(%error, "what became of a commit in doubt could not be written down yet");
+        }
+    }
+}
+
+/// How many changes share a commit at most.
+const BATCH: usize = 128;
+/// How far a clock may be behind the ledger: as much as it is set back in daily life.
+const MOST_BACK: SignedDuration = SignedDuration::from_secs(5);
