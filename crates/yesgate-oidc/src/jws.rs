@@ -30,11 +30,28 @@ pub enum JwsError {
     Signature,
 }
 
+/// What a token says whose signature is good.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verified {
+    /// Which kind of token it says it is (`typ`, RFC 7515 §4.1.9).
+    pub kind: Option<String>,
+    /// What it says.
+    pub says: Value,
+}
+
 /// Verifies a token, and gives back what it says.
 ///
 /// # Errors
 /// When it is none, or was not signed by one of these keys.
 pub fn verify(token: &str, keys: &KeySet) -> Result<Value, JwsError> {
+    open(token, keys).map(|verified| verified.says)
+}
+
+/// Verifies a token, and gives back what it says and which kind it is.
+///
+/// # Errors
+/// As [`verify`].
+pub fn open(token: &str, keys: &KeySet) -> Result<Verified, JwsError> {
     if token.len() > LONGEST {
         return Err(JwsError::Malformed);
     }
@@ -50,12 +67,16 @@ pub fn verify(token: &str, keys: &KeySet) -> Result<Value, JwsError> {
         None => None,
         Some(kid) => Some(kid.as_str().ok_or(JwsError::Malformed)?),
     };
+    let kind = match head.get("typ") {
+        None => None,
+        Some(kind) => Some(kind.as_str().ok_or(JwsError::Malformed)?.to_owned()),
+    };
     let (signature, payload) = (decode(signature)?, decode(payload)?);
     let key = keys.find(algorithm, kid).ok_or(JwsError::UnknownKey)?;
     if !key.has_signed(algorithm, signed.as_bytes(), &signature) {
         return Err(JwsError::Signature);
     }
-    object(&payload)
+    Ok(Verified { kind, says: object(&payload)? })
 }
 
 /// How a token may be signed.

@@ -72,3 +72,31 @@ async fn without_keys_nothing_is_taken() {
     let token = Signer::new().sign(r#"{"alg":"EdDSA","kid":"one"}"#, "{}");
     assert!(keys.verify(&token, Timestamp::UNIX_EPOCH).await.is_err());
 }
+
+/// An issuer that is away is asked now and then, not for each token; what is no token has nothing fetched at all.
+#[tokio::test]
+async fn an_issuer_that_is_away_is_not_asked_for_each_token() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/keys", listener.local_addr().unwrap());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            count.fetch_add(1, Ordering::SeqCst);
+            drop(socket);
+        }
+    });
+    let keys = Keys::new(HttpClient::new(LIMITS).unwrap(), url.parse().unwrap());
+    let at = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
+    let token = Signer::new().sign(r#"{"alg":"EdDSA","kid":"one"}"#, "{}");
+    for bad in ["", "no token", "a.b.c", &token.replacen('.', "..", 1)] {
+        let Err(Unverified::Token(_)) = keys.verify(bad, at(0)).await else { panic!("{bad}") };
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+    for seconds in [0, 0, 1, 4] {
+        assert!(keys.verify(&token, at(seconds)).await.is_err());
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 1);
+    assert!(keys.verify(&token, at(5)).await.is_err());
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+}
