@@ -7,7 +7,9 @@ use http::HeaderMap;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use yesgate_core::call::CallRequest;
+use yesgate_core::caller::Caller;
 use yesgate_core::id::ServerName;
+use yesgate_core::oauth::Scopes;
 
 use crate::base::Base;
 use crate::cancel::Cancel;
@@ -26,6 +28,22 @@ pub enum Scope {
     One(ServerName),
 }
 
+/// Who comes, and what they were given.
+#[derive(Clone, Debug)]
+pub struct Visitor {
+    /// Who.
+    pub caller: Caller,
+    /// What the token that came with this request was given; `None`: they came with no such token, and the policy alone
+    /// decides.
+    pub scopes: Option<Arc<Scopes>>,
+}
+
+impl From<Caller> for Visitor {
+    fn from(caller: Caller) -> Self {
+        Self { caller, scopes: None }
+    }
+}
+
 /// One request of a client.
 #[derive(Debug)]
 pub struct Ask {
@@ -33,6 +51,8 @@ pub struct Ask {
     pub scope: Scope,
     /// Who makes it.
     pub party: Arc<Party>,
+    /// What its token was given; `None`: it came with none that is limited.
+    pub scopes: Option<Arc<Scopes>>,
     /// The method.
     pub method: String,
     /// The whole message, in the client's own bytes.
@@ -63,6 +83,7 @@ impl Ask {
         Self {
             scope: self.scope.clone(),
             party: Arc::clone(&self.party),
+            scopes: self.scopes.clone(),
             method: self.method.clone(),
             message,
             call: None,

@@ -1,21 +1,28 @@
 //! The HTTP door of `serve`: who may come in, and to which endpoint.
 //!
-//! - INVARIANT: nothing is read of a request's body before `Host`, `Origin` and the key were looked at.
-//! - INVARIANT: no caller, no front: `Doorkeeper::caller` is the only place where one is made.
+//! - INVARIANT: nothing is read of a request's body before `Host`, `Origin` and the key or token were looked at.
+//! - INVARIANT: no visitor, no front: `Door::admit` is the only place where one is made.
+//! - INVARIANT: what somebody has open is closed when they are not let in any more.
 
-use std::collections::HashMap;
+mod admission;
+
 use std::net::SocketAddr;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HOST, RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::json;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::ServerName;
-use yesgate_core::key::{BearerKey, BearerKeyHash};
+use yesgate_core::policy::Proxies;
 
+pub use self::admission::{Doorkeeper, KnownAs};
+use self::admission::{Stranger, Visit};
 use crate::board::Scope;
 use crate::front::HttpFront;
 use crate::hub::Hub;
@@ -23,6 +30,7 @@ use crate::metrics::labels::Rejection;
 use crate::metrics::{self, Metrics};
 use crate::rest::{self, RestFront};
 use crate::server::Health;
+use yesgate_http::edge::bearer::{Bearers, Lacking, Unadmitted};
 use yesgate_http::edge::body::{Body, plain};
 use yesgate_http::edge::guard::Guard;
 use yesgate_http::edge::intake::{BodyError, read_body};
@@ -30,82 +38,19 @@ use yesgate_http::edge::pages::{self, Pages};
 use yesgate_http::edge::quota::{Hold, Kind, Quotas};
 use yesgate_http::edge::{EdgeLimits, Handler};
 
-/// Knows who may come in.
-#[derive(Debug)]
-pub struct Doorkeeper {
-    keys: RwLock<Arc<HashMap<BearerKeyHash, Caller>>>,
-    /// Who comes in without a key; nobody once there was one.
-    anybody: RwLock<Option<Caller>>,
-}
-
-impl Doorkeeper {
-    /// Lets in whoever has one of these keys; where there are none, the local user, if one is named.
-    pub fn new(keys: HashMap<BearerKeyHash, Caller>, local: Option<Caller>) -> Self {
-        let local = local.filter(|_| keys.is_empty());
-        Self { keys: RwLock::new(Arc::new(keys)), anybody: RwLock::new(local) }
-    }
-
-    /// Other keys are valid from here on. The first key closes the door for those without one, and the
-    /// last one that goes does not open it again.
-    pub fn renew(&self, keys: HashMap<BearerKeyHash, Caller>) {
-        if !keys.is_empty() {
-            *self.anybody.write().unwrap_or_else(PoisonError::into_inner) = None;
-        }
-        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
-    }
-
-    /// Who calls.
-    fn caller(&self, headers: &HeaderMap) -> Result<Caller, Stranger> {
-        let mut values = headers.get_all(AUTHORIZATION).iter();
-        let value = match (values.next(), values.next()) {
-            (None, _) => {
-                let anybody = self.anybody.read().unwrap_or_else(PoisonError::into_inner);
-                return anybody.clone().ok_or(Stranger::NoKey);
-            }
-            (Some(value), None) => value,
-            (Some(_), Some(_)) => return Err(Stranger::WrongKey),
-        };
-        let key = value.to_str().ok().and_then(bearer).ok_or(Stranger::WrongKey)?;
-        let keys = Arc::clone(&self.keys.read().unwrap_or_else(PoisonError::into_inner));
-        // Who shows a key that nobody gave out is not the local user.
-        keys.get(&BearerKey::presented(key).hash()).cloned().ok_or(Stranger::WrongKey)
-    }
-}
-
-/// Why somebody does not come in.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Stranger {
-    NoKey,
-    WrongKey,
-}
-
-impl Stranger {
-    /// RFC 6750 §3: whoever showed nothing is told only what to show.
-    fn response(self, failure: impl FnOnce(StatusCode, &str) -> Response<Body>) -> Response<Body> {
-        let (challenge, words) = match self {
-            Self::NoKey => ("Bearer realm=\"yesgate\"", "a bearer key is needed"),
-            Self::WrongKey => {
-                ("Bearer realm=\"yesgate\", error=\"invalid_token\"", "the bearer key is not valid")
-            }
-        };
-        let mut response = failure(StatusCode::UNAUTHORIZED, words);
-        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
-        response
-    }
-}
-
-fn bearer(value: &str) -> Option<&str> {
-    let (scheme, key) = value.split_once(' ')?;
-    Some(key.trim()).filter(|key| scheme.eq_ignore_ascii_case("bearer") && !key.is_empty())
-}
-
 /// Answers every HTTP request of the gateway.
 #[derive(Debug)]
 pub struct Door {
     /// Which hosts and origins may call.
     pub guard: Guard,
-    /// Who may come in.
+    /// Who may come in with a key.
     pub keeper: Arc<Doorkeeper>,
+    /// Who verifies other tokens, where clients are connected.
+    pub bearers: Option<Arc<dyn Bearers>>,
+    /// By which name clients are told to come, where they are told.
+    pub known_as: Option<KnownAs>,
+    /// Whose word is taken for where a request comes from.
+    pub proxies: Proxies,
     /// What one caller, and all of them, may take.
     pub quotas: Quotas,
     /// What a request may take.
@@ -131,7 +76,11 @@ impl Handler for Door {
 
     async fn handle(&self, request: Request<Incoming>, from: SocketAddr) -> Response<Body> {
         let (parts, body) = request.into_parts();
+        let from = self.sender(&parts, from);
         let place = self.place(&parts);
+        if let Some(Place::Clients(bearers)) = place {
+            return self.clients(&*bearers, parts, body, from).await;
+        }
         let checked = match &place {
             // People come to a page by links, wherever those stand.
             Some(Place::Page) if !self.pages.is_api(parts.uri.path()) => self.guard.check_page(&parts),
@@ -157,7 +106,7 @@ impl Handler for Door {
         let mut response = match place {
             Some(Place::Endpoint(scope)) => self.endpoint(scope, parts, body).await,
             Some(Place::Rest(found)) => self.rest(*found, parts, body).await,
-            Some(Place::PeopleOnly) => self.people_only(&parts.headers),
+            Some(Place::PeopleOnly) => self.people_only(&parts).await,
             Some(Place::AgentsOnly) => {
                 let words = "This is for agents with a key: a session never calls a tool. Nothing ran.";
                 rest::failure(StatusCode::FORBIDDEN, "not_for_people", words)
@@ -165,7 +114,7 @@ impl Handler for Door {
             Some(Place::Alive) => only_get(&parts.method, || plain(StatusCode::OK, "alive\n")),
             Some(Place::Ready) => only_get(&parts.method, || self.ready()),
             Some(Place::Metrics) if self.shows_metrics => only_get(&parts.method, || self.numbers()),
-            Some(Place::Metrics | Place::Page) | None => {
+            Some(Place::Metrics | Place::Page | Place::Clients(_)) | None => {
                 self.metrics.rejected(Rejection::Path);
                 match parts.uri.path().starts_with("/api/") {
                     true => rest::failure(StatusCode::NOT_FOUND, "not_found", "There is nothing here."),
@@ -181,8 +130,11 @@ impl Handler for Door {
 impl Door {
     /// Where a request leads. Whoever shows a key is an agent, whatever cookies come with it; whoever comes with the
     /// session of a browser alone is a person. Neither is ever taken for the other.
-    fn place(&self, parts: &http::request::Parts) -> Option<Place> {
+    fn place(&self, parts: &Parts) -> Option<Place> {
         let path = parts.uri.path();
+        if let Some(bearers) = self.bearers.as_ref().filter(|bearers| bearers.has(path)) {
+            return Some(Place::Clients(Arc::clone(bearers)));
+        }
         if let Some(place) = place(path) {
             return Some(place);
         }
@@ -198,11 +150,84 @@ impl Door {
         }
     }
 
+    /// Where a request comes from, as far as anybody is believed about it.
+    fn sender(&self, parts: &Parts, from: SocketAddr) -> SocketAddr {
+        let forwarded: Vec<&str> = parts
+            .headers
+            .get_all("x-forwarded-for")
+            .iter()
+            .map(|value| value.to_str().unwrap_or_default())
+            .collect();
+        SocketAddr::new(self.proxies.sender(from.ip(), forwarded.into_iter()), from.port())
+    }
+
+    /// What clients need to be connected. Whoever they are, and whatever page they run in: no session and no key counts here.
+    async fn clients(
+        &self,
+        bearers: &dyn Bearers,
+        parts: Parts,
+        body: Incoming,
+        from: SocketAddr,
+    ) -> Response<Body> {
+        if let Err(refused) = self.guard.check_open(&parts) {
+            self.metrics.rejected(Rejection::Host);
+            return refused.response();
+        }
+        self.notice_name(&parts);
+        let limits =
+            EdgeLimits { body_bytes: self.limits.body_bytes.min(CLIENT_BYTES), ..self.limits.clone() };
+        match read_body(body, &limits).await {
+            Ok(body) => bearers.answer(parts, body, from).await,
+            Err(error) => {
+                let told = json!({"error": "invalid_request", "error_description": error.to_string()});
+                let mut response = json_response(error.status(), &told);
+                response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+                response
+            }
+        }
+    }
+
+    /// Who comes: whoever has a key of ours, or a token that counts here.
+    async fn admit(&self, parts: &Parts, path: &str) -> Result<Visit, Stranger> {
+        match (self.keeper.caller(&parts.headers), &self.bearers) {
+            (Ok(caller), _) => Ok(Visit::keyed(caller)),
+            (Err(stranger), None) => Err(stranger),
+            (Err(Stranger::NoKey), Some(_)) => Err(Stranger::Unadmitted(Unadmitted::NoToken)),
+            (Err(Stranger::WrongKey | Stranger::Unadmitted(_)), Some(bearers)) => {
+                let Some(token) = admission::presented(&parts.headers) else {
+                    return Err(Stranger::Unadmitted(Unadmitted::InvalidToken));
+                };
+                bearers.admit(token, path).await.map(Visit::of).map_err(Stranger::Unadmitted)
+            }
+        }
+    }
+
+    /// What somebody is told who is not let in.
+    fn turned_away(&self, stranger: &Stranger, path: &str, words: Words) -> Response<Body> {
+        self.metrics.unauthorized();
+        let mut response = match words {
+            Words::Rpc => stranger.told(),
+            Words::Rest => rest::failure(stranger.status(), stranger.code(), stranger.words()),
+        };
+        let challenge = match (stranger, &self.bearers) {
+            (Stranger::Unadmitted(Unadmitted::Unknown), _) => {
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+                return response;
+            }
+            (Stranger::Unadmitted(why), Some(bearers)) => bearers.challenge(path, why),
+            (stranger @ (Stranger::NoKey | Stranger::WrongKey | Stranger::Unadmitted(_)), _) => {
+                stranger.challenge()
+            }
+        };
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        response
+    }
+
     /// What an agent is told where only people are.
-    fn people_only(&self, headers: &HeaderMap) -> Response<Body> {
-        if let Err(stranger) = self.keeper.caller(headers) {
-            self.metrics.unauthorized();
-            return stranger.response(|status, words| rest::failure(status, "unauthorized", words));
+    async fn people_only(&self, parts: &Parts) -> Response<Body> {
+        // It is no endpoint of clients, so no token is for it: what counts is that it is one of ours.
+        if let Err(stranger) = self.admit(parts, SHARED_ENDPOINT).await {
+            return self.turned_away(&stranger, SHARED_ENDPOINT, Words::Rest);
         }
         let words =
             "This is for people who are signed in: a key never sees or decides it. Nothing was changed.";
@@ -210,28 +235,62 @@ impl Door {
     }
 
     /// What comes by REST: the same caller, the same limits, other words.
-    async fn rest(&self, found: rest::Found, parts: http::request::Parts, body: Incoming) -> Response<Body> {
+    async fn rest(&self, found: rest::Found, parts: Parts, body: Incoming) -> Response<Body> {
+        let path = parts.uri.path().to_owned();
         let refused = found.refused(&parts.method, &parts.headers);
-        let caller = match self.keeper.caller(&parts.headers) {
-            Ok(caller) => caller,
-            Err(stranger) => {
-                self.metrics.unauthorized();
-                return stranger.response(|status, words| rest::failure(status, "unauthorized", words));
-            }
+        let visit = match self.admit(&parts, &path).await {
+            Ok(visit) => visit,
+            Err(stranger) => return unread(self.turned_away(&stranger, &path, Words::Rest), &body),
         };
         if let Some(refused) = refused {
             return refused;
         }
-        let (held, body) = match self.take(&caller, body).await {
+        if found.is_for_applications() && visit.visitor.scopes.is_some() {
+            let words = "This is for applications with a key: a connected client speaks for its own user alone. Nothing ran.";
+            return rest::failure(StatusCode::FORBIDDEN, "not_for_clients", words);
+        }
+        let (held, body) = match self.take(&visit.visitor.caller, body).await {
             Ok(taken) => taken,
             Err(Untaken::Full(status)) => return rest::busy(status),
             Err(Untaken::Unread(error)) => {
                 return rest::failure(error.status(), "invalid_body", &error.to_string());
             }
         };
-        let response = self.rest.handle(found, &caller, &parts.headers, body).await;
+        let answer = self.rest.handle(found, &visit.visitor, &parts.headers, body);
+        let response = self.while_good(&visit, &path, Words::Rest, answer).await;
         drop(held);
         response
+    }
+
+    /// Answers somebody as long as they are let in: whoever is not any more hears so at once, and reads nothing further.
+    async fn while_good(
+        &self,
+        visit: &Visit,
+        path: &str,
+        words: Words,
+        answer: impl Future<Output = Response<Body>>,
+    ) -> Response<Body> {
+        let response = tokio::select! {
+            biased;
+            () = visit.over() => {
+                return self.turned_away(&Stranger::Unadmitted(Unadmitted::InvalidToken), path, words);
+            }
+            response = answer => response,
+        };
+        let mut response = visit.bound(response);
+        if let (Some(Lacking(needed)), Some(bearers)) = (response.extensions_mut().remove(), &self.bearers) {
+            let challenge = bearers.challenge(path, &Unadmitted::InsufficientScope(needed));
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+        response
+    }
+
+    /// Says once in the log that clients come by another name than the one they are told.
+    fn notice_name(&self, parts: &Parts) {
+        let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
+        if let (Some(known), Some(host)) = (&self.known_as, host) {
+            known.notice(host);
+        }
     }
 
     /// Reads a body, within what its caller and all of them may take.
@@ -254,20 +313,20 @@ impl Door {
         Ok((held, body))
     }
 
-    async fn endpoint(&self, scope: Scope, parts: http::request::Parts, body: Incoming) -> Response<Body> {
-        let caller = match self.keeper.caller(&parts.headers) {
-            Ok(caller) => caller,
-            Err(stranger) => {
-                self.metrics.unauthorized();
-                return stranger.response(failure);
-            }
+    async fn endpoint(&self, scope: Scope, parts: Parts, body: Incoming) -> Response<Body> {
+        self.notice_name(&parts);
+        let path = parts.uri.path().to_owned();
+        let visit = match self.admit(&parts, &path).await {
+            Ok(visit) => visit,
+            Err(stranger) => return unread(self.turned_away(&stranger, &path, Words::Rpc), &body),
         };
-        let (held, body) = match self.take(&caller, body).await {
+        let (held, body) = match self.take(&visit.visitor.caller, body).await {
             Ok(taken) => taken,
             Err(Untaken::Full(status)) => return busy(status),
             Err(Untaken::Unread(error)) => return failure(error.status(), &error.to_string()),
         };
-        let response = self.front.handle(scope, caller, parts, body).await;
+        let answer = self.front.handle(scope, visit.visitor.clone(), parts, body);
+        let response = self.while_good(&visit, &path, Words::Rpc, answer).await;
         drop(held);
         response
     }
@@ -304,7 +363,16 @@ enum Untaken {
     Unread(BodyError),
 }
 
+/// In whose words something is said.
+#[derive(Clone, Copy, Debug)]
+enum Words {
+    Rpc,
+    Rest,
+}
+
 enum Place {
+    /// What clients need to be connected.
+    Clients(Arc<dyn Bearers>),
     Endpoint(Scope),
     Rest(Box<rest::Found>),
     Page,
@@ -339,6 +407,15 @@ fn only_get(method: &Method, answer: impl FnOnce() -> Response<Body>) -> Respons
     response
 }
 
+/// An answer to somebody whose body nobody reads. RFC 9112 §9.3: the connection carries no further request then, and a
+/// client that is not told would send its next one to nobody.
+fn unread(mut response: Response<Body>, body: &Incoming) -> Response<Body> {
+    if !hyper::body::Body::is_end_stream(body) {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
 fn busy(status: StatusCode) -> Response<Body> {
     let mut response = failure(status, "too much is under way; try again in a moment");
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
@@ -357,3 +434,8 @@ fn json_response(status: StatusCode, value: &serde_json::Value) -> Response<Body
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
+
+/// The endpoint that is all of the gateway.
+const SHARED_ENDPOINT: &str = "/api/mcp";
+/// The largest thing that a client sends which wants to be connected; each endpoint has a bound of its own below.
+const CLIENT_BYTES: usize = 32 * 1024;

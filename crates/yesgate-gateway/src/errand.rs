@@ -11,6 +11,7 @@ use yesgate_core::call::CallRequest;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::IntentId;
 use yesgate_core::intent::Awaited;
+use yesgate_core::oauth::Scopes;
 
 use crate::base::Base;
 use crate::bridge::Crossing;
@@ -27,6 +28,8 @@ use crate::upstream::Upstream;
 pub struct Errand {
     /// Who calls.
     pub caller: Caller,
+    /// What the token was given that the call came with; `None`: it came with none that is limited.
+    pub scopes: Option<Arc<Scopes>>,
     /// The way to the server.
     pub way: Arc<Upstream>,
     /// Who hears what the server says meanwhile.
@@ -61,7 +64,8 @@ impl Errand {
     pub fn of_host(caller: Caller, way: Arc<Upstream>, cancel: Cancel) -> Self {
         let (hearing, begun) = (Hearing::deaf(), Begun::default());
         let since = Instant::now();
-        Self { caller, way, hearing, cancel, begun, party: None, person: None, since, job: None }
+        let scopes = None;
+        Self { caller, scopes, way, hearing, cancel, begun, party: None, person: None, since, job: None }
     }
 
     /// From when on a client counts how long it waits: one in a session from its call on, a modern one anew each

@@ -43,7 +43,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Response, StatusCode, request};
-use yesgate_core::caller::Caller;
 use yesgate_core::clock::Entropy;
 
 use self::desk::Desk;
@@ -52,7 +51,7 @@ use self::session::Sessions;
 use self::share::{Share, Shares};
 use self::streams::ReplayCaps;
 use crate::base::Base;
-use crate::board::{Board, Scope};
+use crate::board::{Board, Scope, Visitor};
 
 /// The body of every response of the front.
 pub type ResponseBody = yesgate_http::edge::body::Body;
@@ -142,12 +141,12 @@ impl HttpFront {
         Self { desk: self.desk.at(public), ..self }
     }
 
-    /// Answers one HTTP request. Whoever calls has verified `caller`, `Host` and `Origin`, and has bounded the
+    /// Answers one HTTP request. Whoever calls has verified the visitor, `Host` and `Origin`, and has bounded the
     /// body.
     pub async fn handle(
         self: &Arc<Self>,
         scope: Scope,
-        caller: Caller,
+        visitor: Visitor,
         parts: request::Parts,
         body: Bytes,
     ) -> Response<ResponseBody> {
@@ -156,9 +155,9 @@ impl HttpFront {
             return answer::error(StatusCode::NOT_FOUND, -32600, "there is no such endpoint");
         }
         match parts.method {
-            Method::POST => self.post(scope, caller, parts.headers, body).await,
-            Method::GET => self.open_stream(&scope, &caller, &parts.headers),
-            Method::DELETE => self.end_session(&scope, &caller, &parts.headers),
+            Method::POST => self.post(scope, visitor, parts.headers, body).await,
+            Method::GET => self.open_stream(&scope, &visitor.caller, &parts.headers),
+            Method::DELETE => self.end_session(&scope, &visitor.caller, &parts.headers),
             _ => answer::not_allowed("GET, POST, DELETE"),
         }
     }

@@ -11,6 +11,7 @@ pub(crate) mod modes;
 mod preview;
 mod refusing;
 mod remembered;
+mod scoped;
 mod shared_reach;
 
 use std::borrow::Cow;
@@ -241,6 +242,9 @@ impl Gate {
             && let Err(mismatch) = mirrored.check(headers, &request.arguments.value())
         {
             return self.unreadable(caller, Mismatch::CODE, &mismatch.to_string()).await;
+        }
+        if let Some(reply) = self.unscoped(errand, &definition).await {
+            return reply;
         }
         let call = self.call(caller, &definition, &request);
         let presented = &request.presented;

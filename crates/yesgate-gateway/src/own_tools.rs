@@ -186,7 +186,10 @@ impl Gate {
             }
         };
         match tool {
-            OwnTool::Approve => self.approve_held(intent, request, errand).await,
+            OwnTool::Approve => match self.unscoped_now(errand, &intent).await {
+                Some(reply) => reply,
+                None => self.approve_held(intent, request, errand).await,
+            },
             OwnTool::Reject => self.reject_held(caller, &intent, text("reason").map(str::to_owned)).await,
             OwnTool::Status | OwnTool::SetMode => self.status(intent).await,
         }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use yesgate_core::intent::{ResultKind, StoredResult};
+use yesgate_core::oauth::Scopes;
 use yesgate_core::refusal::{Refusal, WireForm};
 
 use crate::base::{Base, Whereabouts};
@@ -41,6 +42,8 @@ pub enum Own {
     Told(Map<String, Value>),
     /// It does not run; the policy gives the form that it has on the wire of MCP.
     Refused(Refusal, WireForm),
+    /// The token does not allow it. All scopes that would: those that it has, and what it lacks.
+    Unscoped(Scopes),
     /// It is no call that can be judged.
     Unreadable {
         /// The code of JSON-RPC for what is wrong.
@@ -56,6 +59,9 @@ pub enum Own {
 
 /// The JSON-RPC code of a refused consent (H6).
 pub const CONSENT_ERROR: i64 = -32015;
+
+/// The JSON-RPC code of a call that its token does not allow.
+pub const SCOPE_ERROR: i64 = -32016;
 
 impl Reply {
     /// A JSON-RPC error.
@@ -77,6 +83,8 @@ impl Reply {
     /// The same in the words of the caller's era: each modern result has a type, and no other one has.
     pub fn in_era(self, era: Era) -> Self {
         match self {
+            // Over HTTP it has a status of its own, which its words alone would not tell.
+            unscoped @ Self::Own(_) if unscoped.unscoped().is_some() => unscoped,
             Self::Own(own) => own.in_era(era),
             reply @ (Self::Relayed | Self::Result(_) | Self::Error(_) | Self::Silent) => reply,
         }
@@ -97,6 +105,23 @@ impl Reply {
         match &self {
             Self::Own(_) => self.linked(pages.base().as_ref()),
             Self::Relayed | Self::Result(_) | Self::Error(_) | Self::Silent => self,
+        }
+    }
+
+    /// The scopes that a call would have needed, where that is all that kept it.
+    pub(crate) fn unscoped(&self) -> Option<&Scopes> {
+        match self {
+            Self::Own(own) => match &**own {
+                Own::Unscoped(needed) => Some(needed),
+                Own::Held(_)
+                | Own::Task(_)
+                | Own::Told(_)
+                | Own::Refused(_, _)
+                | Own::Unreadable { .. }
+                | Own::NoSuchTool
+                | Own::InWords(_) => None,
+            },
+            Self::Relayed | Self::Result(_) | Self::Error(_) | Self::Silent => None,
         }
     }
 
@@ -150,6 +175,7 @@ impl Own {
             }
             own @ (Self::Task(_)
             | Self::Refused(_, WireForm::ConsentError)
+            | Self::Unscoped(_)
             | Self::Unreadable { .. }
             | Self::NoSuchTool
             | Self::InWords(_)) => own,
@@ -164,6 +190,7 @@ impl Own {
             Self::Task(_)
             | Self::Told(_)
             | Self::Refused(_, _)
+            | Self::Unscoped(_)
             | Self::Unreadable { .. }
             | Self::NoSuchTool => None,
         }
@@ -185,6 +212,10 @@ impl Own {
                 }
                 WireForm::ToolError => tool_result(refusal.payload(), IsError::Yes, shape, era),
             },
+            Self::Unscoped(needed) => {
+                let data = json!({"error": "insufficient_scope", "scope": needed.to_string()});
+                Reply::error(SCOPE_ERROR, &unscoped(&needed), Some(data))
+            }
             Self::InWords(own) => own.shaped(Shape::Words, era),
             Self::Unreadable { code, words } => Reply::error(code, &refused(&words), None),
             Self::NoSuchTool => Reply::error(-32602, &refused(NO_SUCH_TOOL), None),
@@ -220,6 +251,13 @@ fn tool_result(payload: Map<String, Value>, is_error: IsError, shape: Shape, era
 /// The words for a call that was not even judged.
 pub(crate) fn refused(problem: &str) -> String {
     format!("The call was refused and nothing ran: {problem}.")
+}
+
+/// The words for a call that its token does not allow.
+pub(crate) fn unscoped(needed: &Scopes) -> String {
+    format!(
+        "The access token does not allow this call, and nothing ran. Connect again with these scopes: {needed}."
+    )
 }
 
 /// What is wrong with a call of a tool that nobody has.

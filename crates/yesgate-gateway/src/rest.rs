@@ -31,7 +31,7 @@ use self::openapi::Annex;
 use self::pace::Looks;
 use self::table::{Endpoint, ROUTES, Verb};
 use crate::base::Base;
-use crate::board::Board;
+use crate::board::{Board, Visitor};
 use crate::custom::{CustomGate, Terms};
 use crate::front::parties::Parties;
 use crate::gate::Naming;
@@ -139,31 +139,32 @@ impl RestFront {
         })
     }
 
-    /// Answers one request of a caller. Whoever calls has verified `caller`, `Host` and `Origin`, has asked
+    /// Answers one request of a caller. Whoever calls has verified the visitor, `Host` and `Origin`, has asked
     /// [`Found::refused`], and has bounded the body.
     pub(crate) async fn handle(
         &self,
         found: Found,
-        caller: &Caller,
+        visitor: &Visitor,
         headers: &HeaderMap,
         body: Bytes,
     ) -> Response<Body> {
+        let caller = &visitor.caller;
         let mut values = found.values.iter().map(String::as_str);
         match found.endpoint {
             Endpoint::Call => match (&found.target, values.next(), values.next()) {
                 (Some(target), _, _) => {
                     let tool = (target.server.clone(), target.tool.as_str());
-                    self.call(caller, tool, headers, &body).await
+                    self.call(visitor, tool, headers, &body).await
                 }
                 (None, Some(server), Some(tool)) => match server.parse::<ServerName>() {
-                    Ok(server) => self.call(caller, (server, tool), headers, &body).await,
+                    Ok(server) => self.call(visitor, (server, tool), headers, &body).await,
                     Err(_) => nothing_here(),
                 },
                 (None, _, _) => nothing_here(),
             },
-            Endpoint::Look => self.look(caller, values.next().unwrap_or_default()).await,
-            Endpoint::Decide => self.decide(caller, values.next().unwrap_or_default(), headers, &body).await,
-            Endpoint::Cancel => self.cancel(caller, values.next().unwrap_or_default(), &body).await,
+            Endpoint::Look => self.look(visitor, values.next().unwrap_or_default()).await,
+            Endpoint::Decide => self.decide(visitor, values.next().unwrap_or_default(), headers, &body).await,
+            Endpoint::Cancel => self.cancel(visitor, values.next().unwrap_or_default(), &body).await,
             Endpoint::Mint => self.mint(caller, headers, &body).await,
             Endpoint::Consume => self.consume(caller, &body).await,
             Endpoint::Outcome => self.settle(caller, values.next().unwrap_or_default(), &body).await,
@@ -183,6 +184,17 @@ impl RestFront {
 }
 
 impl Found {
+    /// Whether it is for applications, which speak for all users of their organisation. A client that one person connected
+    /// speaks for that person alone.
+    pub(crate) const fn is_for_applications(&self) -> bool {
+        match self.endpoint {
+            Endpoint::Mint | Endpoint::Consume | Endpoint::Outcome => true,
+            Endpoint::Call | Endpoint::Look | Endpoint::Decide | Endpoint::Cancel | Endpoint::Document => {
+                false
+            }
+        }
+    }
+
     /// Why a request does not come as far as its body, if it does not.
     pub(crate) fn refused(&self, method: &Method, headers: &HeaderMap) -> Option<Response<Body>> {
         if !self.verb.is(method) {

@@ -325,18 +325,22 @@ impl Gate {
 
     /// Whether the gateway that asked is another one that lives: its server is the one that the host
     /// has been talking with, and ours may be in another state.
-    fn is_anothers(&self, intent: &Intent) -> bool {
-        let asker = intent.asked_by().boot.as_ref().filter(|boot| **boot != self.setting.boot);
-        asker.is_some_and(|boot| !self.ledger.is_over(boot).unwrap_or(false))
+    async fn is_anothers(&self, intent: &Intent) -> bool {
+        match intent.asked_by().boot.as_ref().filter(|boot| **boot != self.setting.boot) {
+            Some(boot) => !self.ledger.is_over(boot).await.unwrap_or(false),
+            None => false,
+        }
     }
 
     async fn release_one(self: Arc<Self>, id: IntentId, ways: Arc<dyn Ways>) {
-        let question = match self.ledger.intent(&id).await {
-            Ok(Some(intent)) if intent.state() == State::Approved && !self.is_anothers(&intent) => {
-                intent.question().clone()
-            }
+        let intent = match self.ledger.intent(&id).await {
+            Ok(Some(intent)) if intent.state() == State::Approved => intent,
             Ok(Some(_) | None) | Err(_) => return,
         };
+        if self.is_anothers(&intent).await {
+            return;
+        }
+        let question = intent.question().clone();
         // A yes that cannot be used now stays, and dies with its clock.
         let Some(way) = ways.way(&question.binding.caller).await else { return };
         let (ground, preview) = match self.ground(&way, &question).await {

@@ -6,6 +6,8 @@ use http::{Response, StatusCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
+use yesgate_core::oauth::Scopes;
+use yesgate_http::edge::bearer::Lacking;
 
 use super::ResponseBody;
 use super::message::Unreadable;
@@ -23,10 +25,22 @@ pub(crate) fn json(status: StatusCode, parts: impl IntoIterator<Item = Bytes>) -
 
 /// The answer to a request; where none is due, none is given.
 pub(crate) fn reply(status: StatusCode, reply: Reply, id: &RawValue) -> Response<ResponseBody> {
+    let unscoped = reply.unscoped().cloned();
     match wire::answer(reply, id) {
-        Some(parts) => json(status, parts),
+        Some(parts) => needing(json(status, parts), unscoped),
         None => accepted(),
     }
+}
+
+/// The same, saying to the door which scopes were lacking.
+pub(crate) fn needing(
+    mut response: Response<ResponseBody>,
+    unscoped: Option<Scopes>,
+) -> Response<ResponseBody> {
+    if let Some(needed) = unscoped {
+        response.extensions_mut().insert(Lacking(needed));
+    }
+    response
 }
 
 /// The answer to a message that belongs to no request.
@@ -91,6 +105,10 @@ pub(crate) fn modern_status(reply: &Reply, stage: Stage) -> StatusCode {
     #[derive(Deserialize)]
     struct Error {
         code: i64,
+    }
+    // O-D8: for scopes, never 401.
+    if reply.unscoped().is_some() {
+        return StatusCode::FORBIDDEN;
     }
     match reply {
         Reply::Relayed | Reply::Own(_) | Reply::Result(_) | Reply::Silent => StatusCode::OK,

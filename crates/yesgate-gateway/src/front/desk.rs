@@ -9,6 +9,7 @@ use http::HeaderMap;
 use serde_json::json;
 use yesgate_core::caller::Caller;
 use yesgate_core::clock::Entropy;
+use yesgate_core::oauth::Scopes;
 
 use super::FrontSettings;
 use super::exchange::Exchange;
@@ -46,6 +47,8 @@ pub(crate) struct Carried {
     pub(crate) trace: Option<TraceContext>,
     /// Where the client reached us.
     pub(crate) base: Option<Base>,
+    /// What the token was given that came with it.
+    pub(crate) scopes: Option<Arc<Scopes>>,
 }
 
 /// One request and all that came with it.
@@ -55,6 +58,8 @@ pub(crate) struct Incoming<'a> {
     pub(crate) message: Bytes,
     pub(crate) request: &'a Request<'a>,
     pub(crate) headers: Option<HeaderMap>,
+    /// What the token was given that came with it.
+    pub(crate) scopes: Option<Arc<Scopes>>,
 }
 
 /// What a modern request comes to.
@@ -78,11 +83,12 @@ impl Desk {
         Self { public, ..self }
     }
 
-    /// What these headers say.
-    pub(crate) fn carried(&self, headers: &HeaderMap) -> Carried {
+    /// What these headers say, and what came with them.
+    pub(crate) fn carried(&self, headers: &HeaderMap, scopes: Option<Arc<Scopes>>) -> Carried {
         Carried {
             trace: remote_parent(headers),
             base: self.public.clone().or_else(|| Base::of_host(headers)),
+            scopes,
         }
     }
 
@@ -94,7 +100,7 @@ impl Desk {
 
     /// Begins a modern request, or goes on with one that was parked.
     pub(crate) fn begin(&self, incoming: Incoming<'_>, party: Arc<Party>, meta: &Meta<'_>) -> Begun {
-        let Incoming { scope, message, request, headers } = incoming;
+        let Incoming { scope, message, request, headers, scopes } = incoming;
         if let Some(state) = request.fields.request_state {
             let Some(state) = text(state) else {
                 return Begun::Answered(Reply::error(-32602, "`requestState` must be a string", None));
@@ -109,10 +115,11 @@ impl Desk {
         };
         let (means, cancel) = (Arc::clone(&self.means), Cancel::new());
         let mailbox = Mailbox::new(means, Arc::clone(&party), Revision::July2026, asking, cancel.clone());
-        let carried = headers.as_ref().map(|headers| self.carried(headers)).unwrap_or_default();
+        let carried = headers.as_ref().map(|headers| self.carried(headers, scopes)).unwrap_or_default();
         let ask = Ask {
             scope: scope.clone(),
             party: Arc::clone(&party),
+            scopes: carried.scopes,
             method: request.method.clone().into_owned(),
             message: message.clone(),
             call: request.call.clone(),

@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
+use yesgate_core::oauth::Scopes;
 
 use super::asked::Asked;
 use super::exchange::{Exchange, Step};
@@ -55,6 +56,8 @@ pub(crate) struct Errands {
     open: Vec<Errand>,
     at_once: usize,
     waiting: VecDeque<Heard>,
+    /// The scopes that a call lacked.
+    unscoped: Option<Scopes>,
     client: Client,
 }
 
@@ -66,7 +69,14 @@ enum Client {
 
 impl Errands {
     pub(crate) fn new(asked: Arc<Asked>, open: Vec<Errand>, at_once: usize) -> Self {
-        Self { asked, open, at_once: at_once.max(1), waiting: VecDeque::new(), client: Client::Listens }
+        Self {
+            asked,
+            open,
+            at_once: at_once.max(1),
+            waiting: VecDeque::new(),
+            unscoped: None,
+            client: Client::Listens,
+        }
     }
 
     /// The client cannot be reached any more, and will not come back for the rest: it is asked nothing.
@@ -77,6 +87,11 @@ impl Errands {
     /// Puts an answer of ours in front of what comes.
     pub(crate) fn answer(&mut self, parts: [Bytes; 3]) {
         self.waiting.push_back(Heard::Answer(parts));
+    }
+
+    /// The scopes that a call lacked, if one was answered with that.
+    pub(crate) fn unscoped(&mut self) -> Option<Scopes> {
+        self.unscoped.take()
     }
 
     /// Waits for the next thing.
@@ -146,6 +161,9 @@ impl Errands {
         }
         if errand.exchange.cancel().is_fired() {
             return;
+        }
+        if let Some(needed) = reply.unscoped() {
+            self.unscoped = Some(needed.clone());
         }
         self.waiting.extend(wire::answer(reply, &errand.id).map(Heard::Answer));
     }

@@ -82,6 +82,7 @@ impl Desk {
         let ask = Ask {
             scope,
             party: Arc::clone(party),
+            scopes: carried.scopes,
             method: request.method.clone().into_owned(),
             params: request.params.map(|params| Params::within(&message, params)),
             message,

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::value::RawValue;
 use yesgate_core::caller::Caller;
+use yesgate_core::oauth::Scopes;
 
 use super::desk::{Carried, is_legacy, unknown_method};
 use super::errands::{Errand, Errands, Heard};
@@ -23,7 +24,7 @@ use super::share::Full;
 use super::streams::{Streams, Weight};
 use super::voice::{Outlet, Voice};
 use super::{HttpFront, ResponseBody, answer, headers};
-use crate::board::{Board, Scope};
+use crate::board::{Board, Scope, Visitor};
 use crate::cancel::Cancel;
 use crate::mirror;
 use crate::raw::Raw;
@@ -43,7 +44,7 @@ impl HttpFront {
     pub(super) async fn legacy(
         self: &Arc<Self>,
         scope: Scope,
-        caller: &Caller,
+        visitor: &Visitor,
         headers: &HeaderMap,
         body: Bytes,
         message: Message<'_>,
@@ -52,9 +53,9 @@ impl HttpFront {
             && request.method == "initialize"
             && !headers.contains_key(mirror::SESSION_ID)
         {
-            return self.initialize(scope, caller, body, request).await;
+            return self.initialize(scope, &visitor.caller, body, request).await;
         }
-        let session = match self.session(&scope, caller, headers) {
+        let session = match self.session(&scope, &visitor.caller, headers) {
             Ok((_, session)) => session,
             Err(response) => return *response,
         };
@@ -62,7 +63,7 @@ impl HttpFront {
             Message::Request(request) => Some(request.id),
             Message::Notification(_) | Message::Response { .. } => None,
         };
-        match self.take(&session, body, message, self.desk.carried(headers)) {
+        match self.take(&session, body, message, self.desk.carried(headers, visitor.scopes.clone())) {
             Taken::Errand(errand) => {
                 let errands = Errands::new(Arc::clone(&session.voice.asked), vec![errand], 1);
                 self.run(session, errands, Form::Single, Wish::of(headers)).await
@@ -76,12 +77,12 @@ impl HttpFront {
     pub(super) async fn legacy_batch(
         self: &Arc<Self>,
         scope: &Scope,
-        caller: &Caller,
+        visitor: &Visitor,
         headers: &HeaderMap,
         body: &Bytes,
         elements: &[&RawValue],
     ) -> Response<ResponseBody> {
-        let session = match self.session(scope, caller, headers) {
+        let session = match self.session(scope, &visitor.caller, headers) {
             Ok((_, session)) => session,
             Err(response) => return *response,
         };
@@ -106,7 +107,7 @@ impl HttpFront {
                 &session,
                 body.slice_ref(element.get().as_bytes()),
                 message,
-                self.desk.carried(headers),
+                self.desk.carried(headers, visitor.scopes.clone()),
             ) {
                 Taken::Errand(errand) => errands.push(errand),
                 Taken::Answered(reply, _) => answers.extend(reply.into_parts(id)),
@@ -279,7 +280,7 @@ impl HttpFront {
             match heard {
                 Heard::Answer(parts) => answers.push(parts),
                 said @ (Heard::Notice(_) | Heard::Question(_)) => break Some(said),
-                Heard::Over => return form.response(answers),
+                Heard::Over => return form.response(answers, going.unscoped()),
             }
         };
         let Some(errands) = going.0.take() else { return answer::accepted() };
@@ -339,12 +340,15 @@ enum Form {
 }
 
 impl Form {
-    fn response(self, answers: Vec<[Bytes; 3]>) -> Response<ResponseBody> {
+    fn response(self, answers: Vec<[Bytes; 3]>, unscoped: Option<Scopes>) -> Response<ResponseBody> {
         if answers.is_empty() {
             return answer::accepted();
         }
         match self {
-            Self::Single => answer::json(StatusCode::OK, answers.into_iter().flatten()),
+            Self::Single => {
+                let status = if unscoped.is_some() { StatusCode::FORBIDDEN } else { StatusCode::OK };
+                answer::needing(answer::json(status, answers.into_iter().flatten()), unscoped)
+            }
             Self::Batch => answer::json(StatusCode::OK, array(answers)),
         }
     }
@@ -354,6 +358,11 @@ impl Form {
 struct Going(Option<Errands>);
 
 impl Going {
+    /// The scopes that the last answer says were lacking.
+    fn unscoped(&mut self) -> Option<Scopes> {
+        self.0.as_mut().and_then(Errands::unscoped)
+    }
+
     async fn next(&mut self) -> Heard {
         match &mut self.0 {
             Some(errands) => errands.next().await,

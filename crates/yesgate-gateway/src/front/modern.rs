@@ -22,7 +22,7 @@ use super::pulse::{Beat, Hearing};
 use super::revision::Revision;
 use super::share::{Hold, Owner};
 use super::{HttpFront, ResponseBody, answer, headers, listen, wire};
-use crate::board::{Listening, Scope};
+use crate::board::{Listening, Scope, Visitor};
 use crate::mirror;
 use crate::raw::Raw;
 use crate::reply::Reply;
@@ -33,7 +33,7 @@ impl HttpFront {
     pub(super) async fn modern(
         self: &Arc<Self>,
         scope: Scope,
-        caller: &Caller,
+        visitor: &Visitor,
         headers: HeaderMap,
         body: Bytes,
         message: &Message<'_>,
@@ -41,10 +41,10 @@ impl HttpFront {
     ) -> Response<ResponseBody> {
         match message {
             Message::Request(request) => {
-                self.modern_request(scope, caller, headers, body, request, meta).await
+                self.modern_request(scope, visitor, headers, body, request, meta).await
             }
             Message::Notification(notification) => {
-                self.modern_notification(&scope, caller, &headers, notification, meta)
+                self.modern_notification(&scope, &visitor.caller, &headers, notification, meta)
             }
             Message::Response { .. } => {
                 let words =
@@ -57,7 +57,7 @@ impl HttpFront {
     async fn modern_request(
         self: &Arc<Self>,
         scope: Scope,
-        caller: &Caller,
+        visitor: &Visitor,
         headers: HeaderMap,
         body: Bytes,
         request: &Request<'_>,
@@ -67,7 +67,7 @@ impl HttpFront {
         if let Err(reply) = check_version(&headers, meta).and_then(|()| check_modern(request, meta)) {
             return refuse(reply);
         }
-        let party = match self.desk.party(caller, meta) {
+        let party = match self.desk.party(&visitor.caller, meta) {
             Ok(party) => party,
             Err(Malformed(words)) => return refuse(Reply::error(-32602, &words, None)),
         };
@@ -80,7 +80,8 @@ impl HttpFront {
             return self.listen(scope, party, request).await;
         }
         let wish = Wish::of(&headers);
-        let incoming = Incoming { scope, message: body, request, headers: Some(headers) };
+        let scopes = visitor.scopes.clone();
+        let incoming = Incoming { scope, message: body, request, headers: Some(headers), scopes };
         match self.desk.begin(incoming, party, meta) {
             Begun::Leg(leg) => self.speak(leg, request.id, wish).await,
             Begun::Answered(reply) => finish(reply, request.id),

@@ -179,7 +179,7 @@ impl PipeFront {
             return self.listen(party, request, tasks).await;
         }
         let scope = self.scope.clone();
-        let incoming = Incoming { scope, message: line, request, headers: None };
+        let incoming = Incoming { scope, message: line, request, headers: None, scopes: None };
         // An id that is in use must not reach what is parked: a state is good for one request.
         let cancel = Cancel::new();
         let ticket = match self.begin(request.id, cancel.clone()) {

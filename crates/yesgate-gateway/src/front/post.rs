@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
-use yesgate_core::caller::Caller;
 
 use super::desk::unsupported;
 use super::message::{Fields, Malformed, Message, batch, read};
 use super::meta::Meta;
 use super::revision::Revision;
 use super::{HttpFront, ResponseBody, answer, headers};
-use crate::board::Scope;
+use crate::board::{Scope, Visitor};
 use crate::era::Era;
 use crate::mirror;
 use crate::reply::Reply;
@@ -51,7 +50,7 @@ impl HttpFront {
     pub(super) async fn post(
         self: &Arc<Self>,
         scope: Scope,
-        caller: Caller,
+        visitor: Visitor,
         headers: HeaderMap,
         body: Bytes,
     ) -> Response<ResponseBody> {
@@ -74,7 +73,7 @@ impl HttpFront {
                     answer::error(StatusCode::BAD_REQUEST, -32600, "this protocol version has no batches")
                 }
                 (Ok(elements), Some(Era::Legacy) | None) => {
-                    self.legacy_batch(&scope, &caller, &headers, &body, &elements).await
+                    self.legacy_batch(&scope, &visitor, &headers, &body, &elements).await
                 }
             };
         }
@@ -96,8 +95,8 @@ impl HttpFront {
             Err(Malformed(words)) => return refuse(Reply::error(-32602, &words, None)),
         };
         match era(&message, &meta, claim) {
-            Ok(Era::Modern) => self.modern(scope, &caller, headers, body.clone(), &message, &meta).await,
-            Ok(Era::Legacy) => self.legacy(scope, &caller, &headers, body.clone(), message).await,
+            Ok(Era::Modern) => self.modern(scope, &visitor, headers, body.clone(), &message, &meta).await,
+            Ok(Era::Legacy) => self.legacy(scope, &visitor, &headers, body.clone(), message).await,
             Err(reply) => refuse(reply),
         }
     }

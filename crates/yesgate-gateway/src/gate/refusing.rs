@@ -56,7 +56,7 @@ impl Gate {
         self.ledger.regimes().await.ok()?.of(caller).held_back()
     }
 
-    async fn record_refusal(&self, caller: &Caller, tool: Option<&ToolName>, code: &str) {
+    pub(super) async fn record_refusal(&self, caller: &Caller, tool: Option<&ToolName>, code: &str) {
         let event = AuditEvent::Refused {
             caller: caller.clone(),
             server: self.server.name.clone(),

@@ -90,6 +90,7 @@ impl Hub {
         let params = crossing.params(ask.params.as_ref(), tool.map(|tool| ("name", tool)));
         let errand = Errand {
             caller: ask.party.caller.clone(),
+            scopes: ask.scopes.clone(),
             way: Arc::clone(&link.upstream),
             hearing,
             cancel: ask.cancel.clone(),

@@ -86,7 +86,7 @@ impl Hub {
 fn outcome_of(own: &Own) -> Outcome {
     match own {
         Own::Held(_) | Own::Task(_) | Own::Told(_) => Outcome::Answered,
-        Own::Refused(_, _) => Outcome::Refused,
+        Own::Refused(_, _) | Own::Unscoped(_) => Outcome::Refused,
         Own::Unreadable { .. } | Own::NoSuchTool => Outcome::Invalid,
         Own::InWords(own) => outcome_of(own),
     }

@@ -10,7 +10,8 @@ use yesgate_core::refusal::Refusal;
 
 use crate::base::Base;
 use crate::raw::{RawObject, bytes};
-use crate::reply::{NO_SUCH_TOOL, Own, Reply, refused};
+use crate::reply::{NO_SUCH_TOOL, Own, Reply, refused, unscoped};
+use yesgate_http::edge::bearer::Lacking;
 use yesgate_http::edge::body::Body;
 use yesgate_http::problem::Problem;
 
@@ -61,6 +62,13 @@ pub(crate) fn called(reply: Reply, base: Option<&Base>) -> Response<Body> {
             Own::Held(payload) => held(payload, base),
             Own::Told(payload) | Own::Task(payload) => json(StatusCode::OK, &Value::Object(payload)),
             Own::Refused(why, _) => refusal(&why),
+            Own::Unscoped(needed) => {
+                let words = unscoped(&needed);
+                let problem = Problem::new(StatusCode::FORBIDDEN, "insufficient_scope", &words);
+                let mut response = problem.with("scope", needed.to_string()).response();
+                response.extensions_mut().insert(Lacking(needed));
+                response
+            }
             Own::InWords(own) => called(Reply::Own(own), base),
             Own::Unreadable { code: _, words } => {
                 failure(StatusCode::BAD_REQUEST, "invalid_call", &refused(&words))

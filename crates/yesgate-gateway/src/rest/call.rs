@@ -10,11 +10,10 @@ use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use yesgate_core::caller::Caller;
 use yesgate_core::id::ServerName;
 
 use super::{RestFront, answer};
-use crate::board::{Ask, Scope};
+use crate::board::{Ask, Scope, Visitor};
 use crate::cancel::Cancel;
 use crate::era::{CLIENT_CAPABILITIES, CLIENT_INFO, MODERN_VERSION, PROTOCOL_VERSION};
 use crate::raw::{Params, Raw, raw};
@@ -26,11 +25,12 @@ impl RestFront {
     /// Calls a tool, and waits for what comes of it.
     pub(super) async fn call(
         &self,
-        caller: &Caller,
+        visitor: &Visitor,
         (server, tool): (ServerName, &str),
         headers: &HeaderMap,
         body: &Bytes,
     ) -> Response<Body> {
+        let caller = &visitor.caller;
         let scope = Scope::One(server);
         if !self.board.has(&scope) {
             return answer::failure(
@@ -66,6 +66,7 @@ impl RestFront {
         let ask = Ask {
             scope,
             party,
+            scopes: visitor.scopes.clone(),
             method: "tools/call".into(),
             message: message.into(),
             params: Some(Params::from(raw(params))),

@@ -16,6 +16,7 @@ use yesgate_core::refusal::Why;
 
 use super::look::no_such_intent;
 use super::{RestFront, answer};
+use crate::board::Visitor;
 use crate::custom::METHOD;
 use yesgate_http::edge::body::Body;
 use yesgate_http::problem::Problem;
@@ -34,16 +35,17 @@ impl RestFront {
     /// Passes on what a user said.
     pub(super) async fn decide(
         &self,
-        caller: &Caller,
+        visitor: &Visitor,
         id: &str,
         headers: &HeaderMap,
         body: &Bytes,
     ) -> Response<Body> {
+        let caller = &visitor.caller;
         let said = match fields(body).and_then(|fields| Said::read(&fields)) {
             Ok(said) => said,
             Err(words) => return invalid(&words),
         };
-        let intent = match self.own(caller, id).await {
+        let intent = match self.own(visitor, id).await {
             Ok(intent) => intent,
             Err(response) => return *response,
         };
@@ -78,17 +80,17 @@ impl RestFront {
             arguments.retain(|_, value| !value.is_null());
         }
         let call = Bytes::from(arguments.to_string());
-        self.call(caller, (binding.server.clone(), tool), headers, &call).await
+        self.call(visitor, (binding.server.clone(), tool), headers, &call).await
     }
 
     /// Withdraws a question before it runs.
-    pub(super) async fn cancel(&self, caller: &Caller, id: &str, body: &Bytes) -> Response<Body> {
+    pub(super) async fn cancel(&self, visitor: &Visitor, id: &str, body: &Bytes) -> Response<Body> {
         match fields(body) {
             Ok(fields) if fields.is_empty() => {}
             Ok(_) => return invalid("the body must be `{}`"),
             Err(words) => return invalid(&words),
         }
-        match self.own(caller, id).await {
+        match self.own(visitor, id).await {
             Ok(intent) => self.withdraw(&intent).await,
             Err(response) => *response,
         }
@@ -111,10 +113,10 @@ impl RestFront {
     }
 
     /// A question of this caller's, or of this application's.
-    async fn own(&self, caller: &Caller, id: &str) -> Result<Intent, Box<Response<Body>>> {
+    async fn own(&self, visitor: &Visitor, id: &str) -> Result<Intent, Box<Response<Body>>> {
         let Ok(id) = id.parse::<IntentId>() else { return Err(Box::new(no_such_intent())) };
         match self.present(&id).await {
-            Ok(Some(intent)) if self.may_see(caller, &intent.question().binding) => Ok(intent),
+            Ok(Some(intent)) if self.may_see(visitor, &intent.question().binding) => Ok(intent),
             Ok(Some(_) | None) => Err(Box::new(no_such_intent())),
             Err(error) => {
                 let why = Why::ConsentUnavailable { reason: error.public_reason() };

@@ -18,6 +18,7 @@ use yesgate_ledger::LedgerError;
 use super::answer::{self, Parts};
 use super::pace::Pace;
 use super::{RestFront, application};
+use crate::board::Visitor;
 use crate::custom::METHOD;
 use crate::gate::Naming;
 use yesgate_http::edge::body::Body;
@@ -25,10 +26,11 @@ use yesgate_http::problem::Problem;
 
 impl RestFront {
     /// Says where a question stands.
-    pub(super) async fn look(&self, caller: &Caller, id: &str) -> Response<Body> {
+    pub(super) async fn look(&self, visitor: &Visitor, id: &str) -> Response<Body> {
+        let caller = &visitor.caller;
         let Ok(id) = id.parse::<IntentId>() else { return no_such_intent() };
         let intent = match self.present(&id).await {
-            Ok(Some(intent)) if self.may_see(caller, &intent.question().binding) => intent,
+            Ok(Some(intent)) if self.may_see(visitor, &intent.question().binding) => intent,
             Ok(Some(_) | None) => return no_such_intent(),
             Err(error) => {
                 let why = Why::ConsentUnavailable { reason: error.public_reason() };
@@ -86,14 +88,16 @@ impl RestFront {
         }
     }
 
-    pub(super) fn may_see(&self, caller: &Caller, binding: &Binding) -> bool {
-        let asked = &binding.caller;
+    /// Whether a question is a visitor's own. A client that one person connected speaks for that person alone, and is no
+    /// application even where it has the name of one.
+    pub(super) fn may_see(&self, visitor: &Visitor, binding: &Binding) -> bool {
+        let (asked, caller) = (&binding.caller, &visitor.caller);
         let is_asker = match self.naming {
             Naming::ByKey => asked == caller,
             // Clients give themselves names here, which proves nothing; and by REST they give none.
             Naming::BySelf => asked.org == caller.org && asked.principal == caller.principal,
         };
-        is_asker || is_its_application(caller, binding)
+        is_asker || (visitor.scopes.is_none() && is_its_application(caller, binding))
     }
 }
 
