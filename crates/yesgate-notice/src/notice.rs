@@ -137,7 +137,8 @@ impl Occasion {
             | AuditEvent::Pinned { .. }
             | AuditEvent::KeyAdded { .. }
             | AuditEvent::KeyRevoked { .. }
-            | AuditEvent::Person(_) => None,
+            | AuditEvent::Person(_)
+            | AuditEvent::OAuth(_) => None,
         }
     }
 }

@@ -215,7 +215,34 @@ function passkeys(root) {
   });
 }
 
+// The answer to a program leads the browser out of this site. An app that opens leaves this page as it stands, so it
+// says that it was answered, and nobody answers twice.
+const LEFT = {
+  app: "Your answer is on its way. If the browser asks whether to open the app, let it. You can close this page.",
+  page: "Your answer is on its way to the program.",
+};
+
+function leave() {
+  for (const form of document.querySelectorAll("form[data-leaves]")) {
+    let isSent = false;
+    form.addEventListener("submit", (event) => {
+      if (isSent) { event.preventDefault(); return; }
+      isSent = true;
+      // What is hidden in this moment would not be sent.
+      setTimeout(() => {
+        const left = document.querySelector("[data-left]");
+        left.textContent = LEFT[form.dataset.leaves];
+        left.hidden = false;
+        form.hidden = true;
+      });
+    });
+    // Whoever comes back sees how it stands now.
+    addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+  }
+}
+
 takeLink();
+leave();
 passkeys(document);
 addEventListener("hashchange", takeLink);
 holdBack(document);

@@ -4,7 +4,7 @@ use askama::Template;
 use bytes::Bytes;
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
-    HeaderValue, LOCATION, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    HeaderValue, LOCATION, PRAGMA, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::{Response, StatusCode};
 use yesgate_http::edge::body::Body;
@@ -37,6 +37,34 @@ pub(crate) fn see(place: &str) -> Answer {
         answer.headers_mut().insert(LOCATION, place);
     }
     answer
+}
+
+/// Leads the browser out of this site, to whoever asked for it (O-A8): where it came from and what it was asked are told
+/// to nobody on the way.
+pub(crate) fn leave(place: &str) -> Option<Answer> {
+    let place = HeaderValue::try_from(place).ok()?;
+    let mut answer = with_headers(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", Bytes::new());
+    let headers = answer.headers_mut();
+    headers.insert(LOCATION, place);
+    headers.insert(PRAGMA, HeaderValue::from_static("no-cache"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    keep_opener(&mut answer);
+    Some(answer)
+}
+
+/// A page whose form is answered by leading the browser out of this site (O-K5). Browsers hold `form-action` against
+/// the whole way of a form, and would not go; what a form may do is bounded by its token.
+pub(crate) fn page_that_leads_out(status: StatusCode, template: &impl Template) -> Answer {
+    let mut answer = page(status, template);
+    answer.headers_mut().insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(LEADS_OUT));
+    keep_opener(&mut answer);
+    answer
+}
+
+/// Leaves a window together with the page that opened it: a client in a browser opens one to ask, and waits for what
+/// comes back in it.
+pub(crate) fn keep_opener(answer: &mut Answer) {
+    answer.headers_mut().insert(OPENER, HeaderValue::from_static("unsafe-none"));
 }
 
 /// Something that is the same for everybody, for as long as this program is what it is.
@@ -132,13 +160,19 @@ const GUARDS: [(HeaderName, &str); 8] = [
     (REFERRER_POLICY, "same-origin"),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (X_FRAME_OPTIONS, "DENY"),
-    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (OPENER, "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     (
         HeaderName::from_static("permissions-policy"),
         "publickey-credentials-get=(self), publickey-credentials-create=(self), camera=(), microphone=()",
     ),
 ];
+
+/// The policy of a page whose form leads out of this site: the usual one without `form-action`.
+const LEADS_OUT: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+                         base-uri 'none'; frame-ancestors 'none'";
+
+const OPENER: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 
 #[derive(Template)]
 #[template(path = "trouble.html")]

@@ -62,6 +62,8 @@ pub(crate) enum Api {
     Clients,
     /// Revokes one.
     RevokeClient,
+    /// Revokes what was allowed a client (O-V4).
+    RevokeConnected,
 }
 
 /// Why something was not done.
@@ -173,9 +175,10 @@ impl Site {
             Api::Grants => self.list_grants(&visit, &visitor).await,
             Api::Grant => self.one_grant(&visit, &visitor).await,
             Api::RevokeGrant => self.take_back(&visit, &visitor).await,
-            Api::Export => self.export(&visit).await,
+            Api::Export => self.export(&visit, &visitor).await,
             Api::Clients => self.list_clients(&visitor).await,
             Api::RevokeClient => self.revoke_client(&visit, &visitor).await,
+            Api::RevokeConnected => self.revoke_connected_by_rest(&visit, &visitor).await,
         }
     }
 }

@@ -17,11 +17,11 @@ use http::header::{HeaderValue, RETRY_AFTER};
 use jiff::SignedDuration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use yesgate_core::id::IntentId;
 use yesgate_core::person::{BrowserSecret, Link, LinkSecret, LinkWay, MailAddress, Person, SecretHash};
 use yesgate_http::edge::pages::Peer;
 
 use crate::answer::{self, Answer};
+use crate::goal::Goal;
 use crate::limits::{Limiter, Turn, neighbour};
 use crate::sign_in::Shown;
 use crate::site::{Site, Trouble, Visit};
@@ -51,7 +51,7 @@ struct Wish {
     address: MailAddress,
     browser: SecretHash,
     origin: String,
-    to: Option<IntentId>,
+    to: Option<Goal>,
 }
 
 impl Post {
@@ -95,7 +95,7 @@ impl Site {
     /// Takes a wish for a link.
     pub(crate) async fn ask_for_link(&self, visit: &Visit) -> Result<Answer, Trouble> {
         let post = self.post.as_ref().ok_or(Trouble::NotFound)?;
-        let to = visit.form.one("to").and_then(|to| to.parse::<IntentId>().ok());
+        let to = visit.goal();
         let address = visit.form.words("mail").and_then(|mail| mail.parse::<MailAddress>().ok());
         let Some(address) = address else {
             let why = "That is no mail address of the form name@example.org.";
@@ -157,8 +157,8 @@ impl Site {
             let secret = LinkSecret::from_entropy(self.draw()?);
             let link = Link::new(&person.id, LinkWay::Mail, self.ledger.now()).asked_in(wish.browser);
             self.ledger.make_link(link, secret.hash(), "the sign-in page").await?;
-            let to = wish.to.as_ref().map(|to| format!("?to={to}")).unwrap_or_default();
-            let url = format!("{}/sign-in{to}#{}", wish.origin, secret.expose());
+            let page = wish.to.as_ref().map_or_else(|| "/sign-in".to_owned(), Goal::sign_in);
+            let url = format!("{}{page}#{}", wish.origin, secret.expose());
             post.courier.carry(mail, person, &url).await;
         }
         Ok(())

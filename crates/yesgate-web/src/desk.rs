@@ -52,6 +52,9 @@ pub trait Desk: Debug + Send + Sync {
 
     /// Revokes keys of agents. When it is done, none of them is let in any more.
     async fn revoke_clients(&self, keys: Vec<KeyId>, by: &str) -> Result<(), DeskError>;
+
+    /// Has the door know the keys that count now: somebody has revoked some of them in the ledger.
+    async fn look_at_keys_again(&self);
 }
 
 /// What becomes of a question whose arguments a human changed.

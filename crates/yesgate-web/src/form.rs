@@ -24,6 +24,16 @@ impl Form {
         all.next().is_none().then_some(value.as_str())
     }
 
+    /// Everything that was sent for a name, such as the boxes that were ticked.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Every field, in the order in which they came.
+    pub(crate) fn fields(&self) -> &[(String, String)] {
+        &self.0
+    }
+
     /// A text that somebody wrote, without the white space around it; `None` where there is none.
     pub(crate) fn words(&self, name: &str) -> Option<String> {
         // A browser ends lines as mail does.
@@ -51,6 +61,8 @@ mod tests {
         assert_eq!(read.one("a"), Some("1"));
         assert_eq!(read.one("b"), Some("x y&z"));
         assert_eq!(read.one("c"), None);
+        assert_eq!(read.all("c").collect::<Vec<_>>(), ["1", "2"]);
+        assert_eq!(read.fields().len(), 5);
         assert_eq!(read.one("e"), None);
         assert_eq!(read.words("d"), None);
     }

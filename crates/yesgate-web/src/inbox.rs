@@ -9,6 +9,7 @@ use yesgate_core::render::Sanitized;
 use yesgate_ledger::{Listing, Stage};
 use yesgate_proof::credential::Credential;
 
+use crate::alarms::Alarm;
 use crate::answer::{self, Answer};
 use crate::site::{Site, Trouble, Visit};
 use crate::view::{Frame, Left, Tab, ago};
@@ -64,6 +65,8 @@ struct Page {
     lost: Vec<Line>,
     waiting: Vec<Line>,
     under_way: Vec<Line>,
+    /// What ended because somebody else had a copy of a secret.
+    alarms: Vec<Alarm>,
     /// The keys that others have enrolled lately.
     new_keys: Vec<NewKey>,
     /// Where the list goes on.
@@ -127,6 +130,7 @@ impl Site {
         let frame = self.frame(visitor, Tab::Inbox, "Inbox").await?;
         let page = Page {
             frame,
+            alarms: self.alarms(visit, visitor).await?,
             new_keys: self.new_keys(visit, visitor).await?,
             lost: lines(lost),
             waiting: lines(waiting),

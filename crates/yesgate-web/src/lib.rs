@@ -9,18 +9,24 @@
 //! - It never talks to the agent's side. The two meet in the ledger; what needs the configuration is asked of a
 //!   [`desk::Desk`].
 
+mod alarms;
 mod answer;
 mod api;
 mod assets;
 mod browser;
 mod budgets;
 pub mod by_mail;
+mod clients;
+mod connect;
+mod consent;
 mod decide;
 pub mod desk;
+mod device;
 mod diff;
 mod edit;
 mod figures;
 mod form;
+mod goal;
 mod grants;
 mod history;
 mod inbox;
@@ -33,6 +39,7 @@ mod people;
 mod policy;
 mod question;
 mod receipt;
+mod redirect;
 mod reference;
 mod saying;
 mod sessions;

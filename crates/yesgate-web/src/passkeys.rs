@@ -5,9 +5,8 @@
 
 use askama::Template;
 use http::StatusCode;
-use jiff::SignedDuration;
 use serde_json::{Value, json};
-use yesgate_core::id::{CredentialId, IntentId, SessionId};
+use yesgate_core::id::{CredentialId, SessionId};
 use yesgate_core::person::{SessionSecret, SignInWay};
 use yesgate_core::render::Sanitized;
 use yesgate_ledger::NewSession;
@@ -69,7 +68,7 @@ impl Site {
             "Passkeys belong to names: open this page as http://localhost, or at the gateway's public address.",
         )?;
         let theirs = keys.registry.of(&visitor.person.id);
-        let is_fresh = visit.now.duration_since(visitor.session.begun_at) < FRESH;
+        let is_fresh = visitor.is_fresh(visit.now);
         match (theirs.is_empty(), keys.passkeys(&visitor.person.id).is_empty()) {
             (true, _) if is_fresh => Ok(keys),
             (true, _) => {
@@ -222,8 +221,7 @@ impl Site {
         let Some(_) = self.ledger.begin_session(&claimed.person, SignInWay::Passkey, new).await? else {
             return Ok(problem(StatusCode::FORBIDDEN, "Nobody here has that passkey any more."));
         };
-        let to = visit.form.one("to").and_then(|to| to.parse::<IntentId>().ok());
-        let to = to.map_or_else(|| "/".to_owned(), |id| format!("/approve/{id}"));
+        let to = visit.goal().map_or_else(|| "/".to_owned(), |goal| goal.path());
         let mut answer = answer::json(StatusCode::OK, &json!({"to": to}));
         answer.headers_mut().extend(visit.address.hold(&secret));
         Ok(answer)
@@ -262,6 +260,4 @@ fn read(options: &str) -> Value {
     serde_json::from_str(options).unwrap_or_default()
 }
 
-/// How long after a sign-in a first key may be enrolled.
-const FRESH: SignedDuration = SignedDuration::from_mins(15);
 const LONGEST_LABEL: usize = 60;

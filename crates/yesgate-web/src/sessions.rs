@@ -8,6 +8,7 @@ use yesgate_core::render::Sanitized;
 
 use crate::answer::{self, Answer};
 use crate::browser;
+use crate::goal::Goal;
 use crate::site::{Site, Trouble, Visit};
 use crate::token::Pace;
 use crate::view::{Frame, Tab, ago, moment};
@@ -74,7 +75,8 @@ impl Site {
         self.take(visit, visitor, Pace::Any)?;
         let (person, session) = (&visitor.person.id, visitor.session.id.clone());
         self.ledger.end_sessions(person, Some(session), &self.approver(visitor, None).name).await?;
-        let mut answer = answer::see("/sign-in");
+        let goal = visit.goal();
+        let mut answer = answer::see(&goal.as_ref().map_or_else(|| "/sign-in".to_owned(), Goal::sign_in));
         answer.headers_mut().extend(visit.address.forget());
         Ok(answer)
     }

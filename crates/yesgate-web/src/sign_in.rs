@@ -6,20 +6,21 @@
 
 use askama::Template;
 use http::StatusCode;
-use yesgate_core::id::{IntentId, SessionId};
+use yesgate_core::id::SessionId;
 use yesgate_core::person::{LinkSecret, Opener, SessionSecret};
 use yesgate_ledger::{LinkUse, NewSession};
 
 use crate::answer::{self, Answer};
 use crate::assets;
+use crate::goal::Goal;
 use crate::site::{Site, Trouble, Visit};
 use crate::visit::{Visitor, browser};
 
 #[derive(Template)]
 #[template(path = "sign_in.html")]
 struct Page {
-    /// The question that the visitor came for.
-    to: Option<IntentId>,
+    /// What the visitor came for.
+    to: Option<Goal>,
     shown: Shown,
     /// Whether passkeys can be used here.
     passkeys: bool,
@@ -36,6 +37,15 @@ pub(crate) enum Shown {
     Nothing,
     /// Who is signed in already.
     SignedIn(String),
+    /// The same, to somebody who came for something: it wants a fresh sign-in, or waits for them as they are.
+    Anew {
+        /// Who.
+        name: String,
+        /// Where it waits.
+        back: String,
+    },
+    /// A client waits for whoever signs in.
+    ForClient,
     /// Something went wrong.
     Notice(&'static str),
     /// A link is on its way, perhaps.
@@ -54,22 +64,32 @@ pub(crate) enum Shown {
 
 impl Site {
     pub(crate) fn sign_in_page(&self, visit: &Visit, visitor: Option<&Visitor>) -> Answer {
-        let to = visit.query("to").and_then(|to| to.parse().ok());
-        let shown = match visitor {
-            Some(visitor) => Shown::SignedIn(visitor.person.name.to_string()),
-            None => Shown::Nothing,
+        let to = visit.query("to").and_then(|to| to.parse::<Goal>().ok());
+        let shown = match (visitor, to.as_ref()) {
+            (Some(visitor), Some(goal)) => {
+                Shown::Anew { name: visitor.person.name.to_string(), back: goal.path() }
+            }
+            (Some(visitor), None) => Shown::SignedIn(visitor.person.name.to_string()),
+            (None, Some(Goal::Connect(_) | Goal::Device(_))) => Shown::ForClient,
+            (None, Some(Goal::Question(_) | Goal::Clients) | None) => Shown::Nothing,
         };
         self.sign_in_with(StatusCode::OK, to, shown)
     }
 
-    pub(crate) fn sign_in_with(&self, status: StatusCode, to: Option<IntentId>, shown: Shown) -> Answer {
+    pub(crate) fn sign_in_with(&self, status: StatusCode, to: Option<Goal>, shown: Shown) -> Answer {
         let (passkeys, mail) = (self.keys().is_some(), self.post.is_some());
         let upstream = self.upstream.as_ref().map(|upstream| upstream.name().to_owned());
-        answer::page(status, &Page { to, shown, passkeys, mail, upstream, assets: assets::NAMES.clone() })
+        let is_for_a_client = to.as_ref().is_some_and(Goal::is_for_a_client);
+        let page = Page { to, shown, passkeys, mail, upstream, assets: assets::NAMES.clone() };
+        let mut answer = answer::page(status, &page);
+        if is_for_a_client {
+            answer::keep_opener(&mut answer);
+        }
+        answer
     }
 
     pub(crate) async fn use_link(&self, visit: &Visit) -> Result<Answer, Trouble> {
-        let to = visit.form.one("to").and_then(|to| to.parse::<IntentId>().ok());
+        let to = visit.goal();
         let code = visit.form.words("code").unwrap_or_default();
         // A whole link works where its end is wanted.
         let code = code.rsplit_once('#').map_or(code.as_str(), |(_, code)| code);
@@ -86,7 +106,7 @@ impl Site {
         };
         let wants = |notice| Shown::WantsDigits { code: code.to_owned(), notice };
         match self.ledger.use_link(link, opener, new).await? {
-            LinkUse::In(_) => Ok(self.welcome(visit, to, &secret)),
+            LinkUse::In(_) => Ok(self.welcome(visit, to.as_ref(), &secret)),
             LinkUse::WantsDigits => Ok(self.sign_in_with(StatusCode::OK, to, wants(None))),
             LinkUse::WrongDigits if self.post.as_ref().is_none_or(|post| post.is_guessed_at(link)) => {
                 self.ledger.spend_mailed_link(link).await?;
@@ -106,11 +126,11 @@ impl Site {
     }
 
     /// Sends somebody who has just signed in to what they came for.
-    pub(crate) fn welcome(&self, visit: &Visit, to: Option<IntentId>, secret: &SessionSecret) -> Answer {
-        let mut answer = match to {
-            Some(id) => answer::see(&format!("/approve/{id}")),
-            None => answer::see("/"),
-        };
+    pub(crate) fn welcome(&self, visit: &Visit, to: Option<&Goal>, secret: &SessionSecret) -> Answer {
+        let mut answer = answer::see(&to.map_or_else(|| "/".to_owned(), Goal::path));
+        if to.is_some_and(Goal::is_for_a_client) {
+            answer::keep_opener(&mut answer);
+        }
         let headers = answer.headers_mut();
         headers.extend(visit.address.hold(secret));
         if visit.address.asked(&visit.parts.headers).is_some()

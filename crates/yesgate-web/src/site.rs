@@ -1,5 +1,6 @@
 //! The site: from a request to its answer.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,10 +14,12 @@ use yesgate_core::clock::Entropy;
 use yesgate_core::digest::{CallDigest, Digest};
 use yesgate_core::id::{BootId, IntentId};
 use yesgate_core::intent::{Approver, Surface};
+use yesgate_core::oauth::UserCode;
 use yesgate_core::person::{SecretHash, Session, SessionSecret};
 use yesgate_core::refusal::Refusal;
-use yesgate_http::edge::pages::Pages;
+use yesgate_http::edge::pages::{Pages, Peer};
 use yesgate_ledger::{Ledger, LedgerError};
+use yesgate_oauth::AuthServer;
 use yesgate_proof::receipt::ReceiptKey;
 
 use crate::answer::{self, Answer};
@@ -24,6 +27,7 @@ use crate::assets;
 use crate::by_mail::Post;
 use crate::desk::{Desk, DeskError};
 use crate::form::Form;
+use crate::goal::{self, Goal};
 use crate::keys::Keys;
 use crate::table::{self, Access, Found, Place};
 use crate::token::{Pace, Tokens, Untaken};
@@ -43,6 +47,8 @@ pub struct Site {
     pub(crate) post: Option<Post>,
     /// Who else says who people are, where somebody does.
     pub(crate) upstream: Option<Upstream>,
+    /// Who connects clients, where anybody does.
+    pub(crate) connecting: Option<Arc<AuthServer>>,
     /// Whether open pages are still told what changes.
     pub(crate) telling: watch::Sender<Telling>,
 }
@@ -90,6 +96,22 @@ impl Visit {
         let query = self.parts.uri.query()?;
         let mut pairs = form_urlencoded::parse(query.as_bytes());
         pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    }
+
+    /// What somebody came for who signs in or out, as the form says.
+    pub(crate) fn goal(&self) -> Option<Goal> {
+        self.form.one("to").and_then(|to| to.parse().ok())
+    }
+
+    /// The code of a client without a browser that the address brings along.
+    pub(crate) fn typed_code(&self) -> Option<UserCode> {
+        self.query("user_code").filter(|code| !code.is_empty()).as_deref().map(UserCode::typed)
+    }
+
+    /// Where the request came from.
+    pub(crate) fn from(&self) -> IpAddr {
+        let peer = self.parts.extensions.get::<Peer>().map(|Peer(address)| *address);
+        peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
     }
 
     /// The digest of a call that a form carries: what was on the page.
@@ -150,8 +172,16 @@ impl Site {
             tokens: Tokens::default(),
             post: None,
             upstream: None,
+            connecting: None,
             telling: watch::Sender::new(Telling::Goes),
         }
+    }
+
+    /// Has people connect clients, by this server.
+    #[must_use]
+    pub fn connecting(mut self, server: Arc<AuthServer>) -> Self {
+        self.connecting = Some(server);
+        self
     }
 
     /// Ends what would go on by itself: the gateway is about to end.
@@ -159,9 +189,17 @@ impl Site {
         self.telling.send_replace(Telling::Ended);
     }
 
+    /// Looks a request up. What is for connecting clients is there only where somebody connects them.
+    fn look_up(&self, method: &Method, path: &str) -> Found {
+        match &self.connecting {
+            None if table::is_for_connecting(path) => Found::Nothing,
+            None | Some(_) => table::find(method, path),
+        }
+    }
+
     /// Answers one request.
     async fn handle(&self, parts: Parts, body: Bytes) -> Answer {
-        let (place, access, name) = match table::find(&parts.method, parts.uri.path()) {
+        let (place, access, name) = match self.look_up(&parts.method, parts.uri.path()) {
             Found::Place(Place::Api(api), access, name) => {
                 return self.api((api, access, name.unwrap_or_default()), parts, &body).await;
             }
@@ -175,7 +213,7 @@ impl Site {
         let Some(address) = Address::of(&parts.headers, self.settings.public.as_deref()) else {
             return nothing_here();
         };
-        let form = match self.form(&parts, &address, &body) {
+        let form = match self.form(place, &parts, &address, &body) {
             Ok(form) => form,
             Err(refused) => return *refused,
         };
@@ -199,11 +237,12 @@ impl Site {
     }
 
     /// Reads what a form sent, where one did. Whatever is no form of a page of ours comes no further.
-    fn form(&self, parts: &Parts, address: &Address, body: &[u8]) -> Result<Form, Box<Answer>> {
+    fn form(&self, place: Place, parts: &Parts, address: &Address, body: &[u8]) -> Result<Form, Box<Answer>> {
         if parts.method != Method::POST {
             return Ok(Form::default());
         }
-        if !address.sent(&parts.headers) {
+        // A request for authorization comes from wherever the client is, and decides nothing (O-A10).
+        if place != Place::Authorize && !address.sent(&parts.headers) {
             let words = "This did not come from a page of this gateway. Nothing was changed.";
             return Err(Box::new(answer::trouble(StatusCode::FORBIDDEN, "Not from here", words)));
         }
@@ -241,6 +280,7 @@ impl Site {
             Place::ReturnFromUpstream => self.return_from_upstream(visit).await,
             Place::BeginPasskey => self.begin_passkey(visit).await,
             Place::UsePasskey => self.use_passkey(visit).await,
+            Place::Authorize => self.authorize(visit, visitor.as_ref()).await,
             Place::Keys
             | Place::BeginEnrolment
             | Place::FinishEnrolment
@@ -275,6 +315,15 @@ impl Site {
             | Place::Stop
             | Place::SetStop
             | Place::Thaw
+            | Place::Consent
+            | Place::AnswerConsent
+            | Place::Device
+            | Place::LookAtDevice
+            | Place::AnswerDevice
+            | Place::Clients
+            | Place::RevokeConnected
+            | Place::RevokeAllConnected
+            | Place::EndEverything
             | Place::Reference
             | Place::Api(_) => Err(Trouble::NotFound),
         }
@@ -317,6 +366,15 @@ impl Site {
             Place::Stop => self.stop_page(visit, visitor).await,
             Place::SetStop => self.set_stop(visit, visitor).await,
             Place::Thaw => self.thaw(visit, visitor).await,
+            Place::Consent => self.consent_page(visit, visitor, None).await,
+            Place::AnswerConsent => self.answer_consent(visit, visitor).await,
+            Place::Device => self.device_page(visit, visitor).await,
+            Place::LookAtDevice => self.look_at_device(visit, visitor).await,
+            Place::AnswerDevice => self.answer_device(visit, visitor).await,
+            Place::Clients => self.clients_page(visit, visitor).await,
+            Place::RevokeConnected => self.revoke_connected(visit, visitor).await,
+            Place::RevokeAllConnected => self.revoke_all_connected(visit, visitor).await,
+            Place::EndEverything => self.end_everything_on_a_page(visit, visitor).await,
             Place::Reference => self.reference(visitor).await,
             Place::Style
             | Place::Script
@@ -328,6 +386,7 @@ impl Site {
             | Place::ReturnFromUpstream
             | Place::BeginPasskey
             | Place::UsePasskey
+            | Place::Authorize
             | Place::Api(_) => Err(Trouble::NotFound),
         }
     }
@@ -393,7 +452,7 @@ impl Site {
 #[async_trait]
 impl Pages for Site {
     fn has(&self, path: &str) -> bool {
-        table::find(&Method::GET, path) != Found::Nothing
+        self.look_up(&Method::GET, path) != Found::Nothing
     }
 
     fn is_api(&self, path: &str) -> bool {
@@ -409,8 +468,7 @@ impl Pages for Site {
     }
 }
 
-/// Sends whoever is not signed in to the sign-in, and afterwards to the question that they came for: its id, never
-/// an address.
+/// Sends whoever is not signed in to the sign-in, and afterwards to what they came for: a word for it, never an address.
 fn sign_in_first(place: Place, visit: &Visit) -> Answer {
     if visit.parts.method != Method::GET && visit.parts.method != Method::HEAD {
         let words = "You are not signed in any more. Nothing was changed; sign in and try again.";
@@ -419,10 +477,20 @@ fn sign_in_first(place: Place, visit: &Visit) -> Answer {
     if place == Place::Live {
         return answer::trouble(StatusCode::UNAUTHORIZED, "Sign in first", "You are not signed in.");
     }
-    match visit.name.parse::<IntentId>() {
-        Ok(id) if place == Place::Question => answer::see(&format!("/sign-in?to={id}")),
-        Ok(_) | Err(_) => answer::see("/sign-in"),
+    let goal = if place == Place::Question {
+        visit.name.parse::<IntentId>().ok().map(Goal::Question)
+    } else if place == Place::Consent {
+        goal::ticket(&visit.name).map(Goal::Connect)
+    } else if place == Place::Device {
+        Some(Goal::Device(visit.typed_code()))
+    } else {
+        (place == Place::Clients).then_some(Goal::Clients)
+    };
+    let mut answer = answer::see(&goal.as_ref().map_or_else(|| "/sign-in".to_owned(), Goal::sign_in));
+    if goal.as_ref().is_some_and(Goal::is_for_a_client) {
+        answer::keep_opener(&mut answer);
     }
+    answer
 }
 
 fn nothing_here() -> Answer {
@@ -466,4 +534,4 @@ pub(crate) fn words(refusal: &Refusal) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

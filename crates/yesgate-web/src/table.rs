@@ -99,6 +99,26 @@ pub(crate) enum Place {
     SetStop,
     /// Ends the freeze of a client.
     Thaw,
+    /// Where clients send people to be allowed something.
+    Authorize,
+    /// What one of them asks for.
+    Consent,
+    /// Answers it.
+    AnswerConsent,
+    /// Where people type the code of a client without a browser.
+    Device,
+    /// Shows what the client asks for that showed a code.
+    LookAtDevice,
+    /// Answers it.
+    AnswerDevice,
+    /// What is connected.
+    Clients,
+    /// Revokes one of them.
+    RevokeConnected,
+    /// Revokes all that are the visitor's own.
+    RevokeAllConnected,
+    /// Ends everything of the visitor's: what is connected, keys, and signed-in browsers.
+    EndEverything,
     /// The reference of the API.
     Reference,
     /// Something for programs that a person runs.
@@ -192,7 +212,7 @@ pub(crate) const TABLE: [Entry; 45] = [
 ];
 
 /// The same for programs, and what explains it.
-pub(crate) const API: [Entry; 16] = [
+pub(crate) const API: [Entry; 17] = [
     get("/api/docs", VIEWER, Place::Reference),
     get("/api/openapi.json", VIEWER, Place::Api(Api::Document)),
     get("/api/me", VIEWER, Place::Api(Api::Me)),
@@ -210,11 +230,33 @@ pub(crate) const API: [Entry; 16] = [
     // Everybody has their own, and an owner those of all.
     get("/api/clients", VIEWER, Place::Api(Api::Clients)),
     delete("/api/clients/{client_id}", VIEWER, Place::Api(Api::RevokeClient)),
+    delete("/api/mcp/oauth/clients/{oauth_client_id}", VIEWER, Place::Api(Api::RevokeConnected)),
+];
+
+/// What there is where clients connect, and nowhere else.
+pub(crate) const CONNECTING: [Entry; 11] = [
+    get("/api/mcp/oauth/authorize", Access::Anyone, Place::Authorize),
+    post("/api/mcp/oauth/authorize", Access::Anyone, Place::Authorize),
+    get("/connect/{ticket}", VIEWER, Place::Consent),
+    post("/connect/{ticket}", VIEWER, Place::AnswerConsent),
+    get("/device", VIEWER, Place::Device),
+    post("/device", VIEWER, Place::LookAtDevice),
+    post("/device/{user_code}", VIEWER, Place::AnswerDevice),
+    // Everybody has their own, and an owner those of all.
+    get("/settings/connected-clients", VIEWER, Place::Clients),
+    post("/settings/connected-clients/{connected_id}/revoke", VIEWER, Place::RevokeConnected),
+    post("/settings/connected-clients/revoke-all", VIEWER, Place::RevokeAllConnected),
+    post("/settings/connected-clients/end-everything", VIEWER, Place::EndEverything),
 ];
 
 /// Every path that there is.
 pub(crate) fn entries() -> impl Iterator<Item = &'static Entry> {
-    TABLE.iter().chain(&API)
+    TABLE.iter().chain(&API).chain(&CONNECTING)
+}
+
+/// Whether a path is there only where clients connect.
+pub(crate) fn is_for_connecting(path: &str) -> bool {
+    CONNECTING.iter().any(|entry| fit(entry.path, path).is_some())
 }
 
 /// Where a request leads.
@@ -268,7 +310,7 @@ fn fit(pattern: &str, path: &str) -> Option<Option<String>> {
 mod tests {
     use http::Method;
 
-    use super::{API, Access, Found, Place, entries, find};
+    use super::{Access, Found, Place, entries, find};
     use yesgate_core::policy::OWN_SEGMENTS;
 
     #[test]
@@ -281,6 +323,10 @@ mod tests {
                 "{credential_id}",
                 "{session_id}",
                 "{client_id}",
+                "{ticket}",
+                "{user_code}",
+                "{connected_id}",
+                "{oauth_client_id}",
             ];
             let path = names.iter().fold(entry.path.to_owned(), |path, name| path.replace(name, "x"));
             let method = Method::from_bytes(entry.method.as_bytes()).unwrap();
@@ -310,7 +356,10 @@ mod tests {
                 Place::GoUpstream,
                 Place::ReturnFromUpstream,
                 Place::BeginPasskey,
-                Place::UsePasskey
+                Place::UsePasskey,
+                // O-A1: whoever sends people here is looked at before they are.
+                Place::Authorize,
+                Place::Authorize
             ]
         );
     }
@@ -318,8 +367,7 @@ mod tests {
     /// H8: no route of the operator's can hide one of ours.
     #[test]
     fn every_path_under_api_is_closed_to_the_operator() {
-        for entry in API {
-            let rest = entry.path.strip_prefix("/api/").unwrap();
+        for (entry, rest) in entries().filter_map(|entry| Some((entry, entry.path.strip_prefix("/api/")?))) {
             assert!(OWN_SEGMENTS.contains(&rest.split('/').next().unwrap()), "{}", entry.path);
         }
     }

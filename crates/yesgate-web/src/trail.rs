@@ -1,8 +1,12 @@
 //! The audit trail: the last rows of it, and whether it is whole.
+//!
+//! INVARIANT: the trail is that of the whole gateway. Where people or keys of another organisation are known, nobody reads
+//! it here: whoever runs the gateway has it at the command line.
 
 use askama::Template;
 use http::StatusCode;
 use yesgate_core::render::Sanitized;
+use yesgate_ledger::LedgerError;
 use yesgate_proof::receipt::ReceiptPublicKey;
 
 use crate::answer::{self, Answer};
@@ -37,6 +41,9 @@ struct Checked {
 
 impl Site {
     pub(crate) async fn trail(&self, visit: &Visit, visitor: &Visitor) -> Result<Answer, Trouble> {
+        if self.has_others(visitor).await? {
+            return Ok(answer::trouble(StatusCode::FORBIDDEN, "Not here", OF_ALL));
+        }
         let checked = match visit.query("verify") {
             Some(_) => {
                 let report = self.ledger.verify().await?;
@@ -71,6 +78,22 @@ impl Site {
         ))
     }
 }
+
+impl Site {
+    /// Whether the gateway is used by another organisation than the visitor's, too.
+    pub(crate) async fn has_others(&self, visitor: &Visitor) -> Result<bool, LedgerError> {
+        let own = &visitor.person.org;
+        let people = self.ledger.people().await?;
+        if people.iter().any(|person| person.org != *own) {
+            return Ok(true);
+        }
+        Ok(self.ledger.keys().await?.iter().any(|key| key.caller.org != *own))
+    }
+}
+
+/// What somebody is told who may not read it.
+pub(crate) const OF_ALL: &str = "More than one organisation uses this gateway, and the audit trail is that of all of them. \
+                                 Whoever runs the gateway reads it with `yesgate audit`.";
 
 /// How many rows a page shows.
 const SHOWN: u32 = 100;

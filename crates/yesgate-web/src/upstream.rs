@@ -12,7 +12,7 @@ use askama::Template;
 use http::StatusCode;
 use http::header::{HeaderName, HeaderValue};
 use jiff::{SignedDuration, Timestamp};
-use yesgate_core::id::{IntentId, OrgId, PersonId, PrincipalId, SessionId};
+use yesgate_core::id::{OrgId, PersonId, PrincipalId, SessionId};
 use yesgate_core::person::{BrowserSecret, Person, Role, SecretHash, SessionSecret, SignInWay};
 use yesgate_http::edge::pages::Peer;
 use yesgate_ledger::NewSession;
@@ -20,6 +20,7 @@ use yesgate_oidc::{Begun, Identity, Provider};
 
 use crate::answer::{self, Answer};
 use crate::assets;
+use crate::goal::Goal;
 use crate::limits::{Limiter, Turn, neighbour};
 use crate::sign_in::Shown;
 use crate::site::{Site, Trouble, Visit};
@@ -54,7 +55,7 @@ struct Away {
     since: Timestamp,
     browser: SecretHash,
     begun: Begun,
-    to: Option<IntentId>,
+    to: Option<Goal>,
 }
 
 #[derive(Template)]
@@ -103,7 +104,7 @@ impl Site {
     /// Sends somebody to the provider.
     pub(crate) async fn go_upstream(&self, visit: &Visit) -> Result<Answer, Trouble> {
         let upstream = self.upstream.as_ref().ok_or(Trouble::NotFound)?;
-        let to = visit.form.one("to").and_then(|to| to.parse::<IntentId>().ok());
+        let to = visit.goal();
         let peer = visit.parts.extensions.get::<Peer>().map(|Peer(address)| neighbour(*address));
         let secret = BrowserSecret::from_entropy(self.draw()?);
         let redirect = format!("{}{CALLBACK}", visit.address.origin);
@@ -119,6 +120,7 @@ impl Site {
                 return Ok(self.not_by_provider(StatusCode::BAD_GATEWAY, to, UNASKED));
             }
         };
+        let for_a_client = to.as_ref().is_some_and(Goal::is_for_a_client);
         let away = Away { since: visit.now, browser: secret.hash(), begun, to };
         if !upstream.leave(away, visit.now) {
             return Ok(answer::trouble(
@@ -130,6 +132,9 @@ impl Site {
         // A page, not a redirect: browsers forbid a form to be led elsewhere (O-K5).
         let page = Onward { name: upstream.name(), url: &url, assets: assets::NAMES.clone() };
         let mut answer = answer::page(StatusCode::OK, &page);
+        if for_a_client {
+            answer::keep_opener(&mut answer);
+        }
         let headers = answer.headers_mut();
         if let Ok(value) = HeaderValue::try_from(format!("0; url={url}")) {
             headers.insert(REFRESH, value);
@@ -181,7 +186,7 @@ impl Site {
         let Some(_) = self.ledger.begin_session(&person, SignInWay::Oidc, new).await? else {
             return Err(Trouble::NotFound);
         };
-        let mut answer = self.welcome(visit, to, &secret);
+        let mut answer = self.welcome(visit, to.as_ref(), &secret);
         if let Some((name, forgotten)) = visit.address.set_cookie(AWAY, "; Max-Age=0") {
             answer.headers_mut().append(name, forgotten);
         }
@@ -231,7 +236,7 @@ impl Site {
         Ok(self.ledger.set_person(person, "the sign-in provider").await?.is_ok().then_some(id))
     }
 
-    fn not_by_provider(&self, status: StatusCode, to: Option<IntentId>, why: &'static str) -> Answer {
+    fn not_by_provider(&self, status: StatusCode, to: Option<Goal>, why: &'static str) -> Answer {
         self.sign_in_with(status, to, Shown::Notice(why))
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Frame {
     pub(crate) tab: Tab,
     pub(crate) name: String,
     pub(crate) role: Role,
+    /// Whether clients connect here.
+    pub(crate) connects: bool,
     /// The token of the form that signs out.
     pub(crate) sign_out: String,
     /// Why everything is stopped, where it is.
@@ -39,6 +41,7 @@ pub(crate) enum Tab {
     People,
     Keys,
     Sessions,
+    Clients,
     Stop,
     /// Linked from below every page.
     Reference,
@@ -58,10 +61,22 @@ impl Frame {
             (Tab::People, "/people", "People"),
             (Tab::Keys, "/keys", "Keys"),
             (Tab::Sessions, "/sessions", "Sessions"),
+            (Tab::Clients, "/settings/connected-clients", "Clients"),
             (Tab::Stop, "/stop", "Stop"),
         ];
-        let may =
-            |tab: Tab| ![Tab::People, Tab::Policy, Tab::Trail].contains(&tab) || self.role >= Role::Owner;
+        let may = |tab: Tab| match tab {
+            Tab::People | Tab::Policy | Tab::Trail => self.role >= Role::Owner,
+            Tab::Clients => self.connects,
+            Tab::Inbox
+            | Tab::History
+            | Tab::Grants
+            | Tab::Tools
+            | Tab::Budgets
+            | Tab::Keys
+            | Tab::Sessions
+            | Tab::Stop
+            | Tab::Reference => true,
+        };
         all.into_iter()
             .filter(|(tab, ..)| may(*tab))
             .map(|(tab, path, name)| (path, name, tab == self.tab))
@@ -79,6 +94,7 @@ impl Site {
             tab,
             name: visitor.person.name.to_string(),
             role: visitor.person.role,
+            connects: self.connecting.is_some(),
             sign_out: self.token(visitor, "/sign-out", self.ledger.now())?,
             stopped: stopped.map(|reason| Sanitized::line(&reason)),
             waiting: counted(waiting),

@@ -5,7 +5,8 @@
 
 use http::header::{COOKIE, HOST, HeaderName, HeaderValue, ORIGIN, USER_AGENT};
 use http::{HeaderMap, header};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
+use yesgate_core::oauth::{ConsentSecret, Parked, Ticket};
 use yesgate_core::person::{BrowserSecret, LinkWay, Person, Session, SessionSecret};
 use yesgate_core::render::Sanitized;
 
@@ -60,6 +61,31 @@ impl Address {
     /// Has the browser forget that.
     pub(crate) fn forget_asked(&self) -> Option<(HeaderName, HeaderValue)> {
         self.set_cookie(ASKED, "; Max-Age=0")
+    }
+
+    /// What the browser holds since it was shown what clients ask for. Mostly one; two where two were first asked for at
+    /// the same moment.
+    pub(crate) fn consenting(&self, headers: &HeaderMap) -> Vec<ConsentSecret> {
+        let held = SHELVES.iter().filter_map(|shelf| self.held(headers, &format!("{CONSENTING}{shelf}")));
+        held.map(ConsentSecret::presented).collect()
+    }
+
+    /// Has the browser hold that, for as long as a request waits. Which of few names it has is the ticket's to say: two
+    /// tabs that begin at once do not take it from each other, and nobody fills a browser with cookies.
+    pub(crate) fn hold_consenting(
+        &self,
+        ticket: &Ticket,
+        secret: &ConsentSecret,
+        headers: &HeaderMap,
+    ) -> Option<(HeaderName, HeaderValue)> {
+        let holds = |shelf: &&&str| {
+            self.held(headers, &format!("{CONSENTING}{shelf}")).is_some_and(|held| held == secret.expose())
+        };
+        let of_ticket = || SHELVES.iter().find(|shelf| ticket.hash().0.to_string().ends_with(**shelf));
+        let shelf = SHELVES.iter().find(holds).or_else(of_ticket)?;
+        let lifetime = Parked::LIFETIME.as_secs();
+        let value = format!("{}; Max-Age={lifetime}", secret.expose());
+        self.set_cookie(&format!("{CONSENTING}{shelf}"), &value)
     }
 
     /// What the browser holds under our name with this at its end.
@@ -122,14 +148,27 @@ pub(crate) struct Visitor {
 }
 
 impl Visitor {
+    /// Whether they have just signed in: somebody who only has their cookie has not.
+    pub(crate) fn is_fresh(&self, now: Timestamp) -> bool {
+        now.duration_since(self.session.begun_at) < FRESH
+    }
+
     /// A token for a form that goes to this address.
     pub(crate) fn token(&self, action: &str, entropy: [u8; 32], now: Timestamp) -> String {
         Tokens::issue(&self.secret, action, entropy, now)
     }
 }
 
+/// How long a sign-in is fresh.
+const FRESH: SignedDuration = SignedDuration::from_mins(15);
+
 /// The end of the name of what a browser holds that asked for a link.
 const ASKED: &str = "-asked";
+
+/// The beginning of the end of the names of what a browser holds that was asked for a client.
+const CONSENTING: &str = "-connect-";
+/// The ends of that: the last digit of a ticket's hash.
+const SHELVES: [&str; 16] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "a", "b", "c", "d", "e", "f"];
 
 /// What a browser says about where a request comes from; pages cannot set it.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");

@@ -3,16 +3,22 @@
 //! INVARIANT: the last line says how many rows there were. An export without it is not whole.
 
 use bytes::Bytes;
+use http::StatusCode;
 use tokio::sync::mpsc;
 use yesgate_ledger::AuditRow;
 
 use super::{Told, Undone};
 use crate::answer;
 use crate::site::{Site, Telling, Visit};
+use crate::trail::OF_ALL;
+use crate::visit::Visitor;
 
 impl Site {
     /// Sends rows for as long as there are any; nothing waits for new ones.
-    pub(super) async fn export(&self, visit: &Visit) -> Told {
+    pub(super) async fn export(&self, visit: &Visit, visitor: &Visitor) -> Told {
+        if self.has_others(visitor).await? {
+            return Err(Undone::new(StatusCode::FORBIDDEN, "not_for_one", OF_ALL));
+        }
         let from = match visit.query("from").map(|from| from.parse::<u64>()) {
             None => 1,
             Some(Ok(from @ 1..=MOST)) => from,

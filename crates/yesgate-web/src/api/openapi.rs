@@ -36,9 +36,10 @@ fn paths() -> Value {
         },
         "/api/me/sessions": {
             "get": read("sessions", "The browsers in which you are signed in", "", &[], ("They.", "Sessions"), &[]),
-            "delete": change("end_everything", "Sign out everywhere, and revoke all keys of your agents",
-                "All sessions of the person end, this one too, no key with which agents call for them counts, and what \
-                 these have asked is withdrawn.",
+            "delete": change("end_everything", "Sign out everywhere, and revoke all clients and keys of yours",
+                "All sessions of the person end, this one too, no client that they connected and no key with which agents \
+                 call for them counts, and what these have asked is withdrawn. It wants a sign-in within the last 15 \
+                 minutes.",
                 &[], ("How many there were.", "Ended"), &[]),
         },
         "/api/me/sessions/{session_id}": {
@@ -70,12 +71,21 @@ fn paths() -> Value {
         },
         "/api/audit": { "get": export() },
         "/api/clients": {
-            "get": read("clients", "List the keys of agents", "Your own; for an owner, those of the organisation.",
-                &[], ("They, without the keys themselves.", "Clients"), &[]),
+            "get": read("clients", "List connected clients and the keys of agents", "Your own; for an owner, those of the \
+                organisation. Connections that ended are not among them.",
+                &[], ("They, without their keys and tokens.", "Clients"), &[]),
         },
         "/api/clients/{client_id}": {
-            "delete": change("revoke_client", "Revoke a key", "It counts no more from the next request on.",
+            "delete": change("revoke_client", "Revoke a connected client or a key", "It counts no more from the next \
+                request on.",
                 &[in_path("client_id")], ("It is.", "Client"), std::slice::from_ref(&no_such)),
+        },
+        "/api/mcp/oauth/clients/{oauth_client_id}": {
+            "delete": change("revoke_connected", "Revoke what a client was allowed", "By the id of one connection, or by \
+                the `client_id` of a client, percent-encoded: then all that it has of yours end; for an owner, all that it \
+                has in the organisation. Its tokens count no more from the next request on.",
+                &[in_path("oauth_client_id")], ("How many connections ended.", "Revoked"),
+                std::slice::from_ref(&no_such)),
         },
     })
 }
@@ -225,7 +235,13 @@ fn schemas() -> Value {
         })),
         "Session": object(&session),
         "Sessions": list("sessions", "Session"),
-        "Ended": object(&json!({"sessions": number(), "clients": number(), "intents": number()})),
+        "Ended": object(&json!({
+            "sessions": number(),
+            "connections": {"type": "integer", "description": "Clients that were connected."},
+            "clients": {"type": "integer", "description": "Keys of agents."},
+            "intents": number(),
+        })),
+        "Revoked": object(&json!({"connections": number()})),
         "QuestionLine": object(&line),
         "Question": object(&Value::Object(whole)),
         "Questions": object(&json!({
@@ -241,8 +257,13 @@ fn schemas() -> Value {
         "Grants": list("grants", "Grant"),
         "AuditRow": object(&json!({"sequence": number(), "hash": text(), "entry": {"type": "object"}})),
         "Client": object(&json!({
-            "id": text(), "name": text(), "user": text(), "org": text(), "client": text(), "created_at": time(),
-            "revoked_at": maybe_time(),
+            "kind": {"enum": ["connection", "key"]},
+            "id": text(), "name": text(), "user": text(), "org": text(), "client": text(),
+            "verified_host": {"type": ["string", "null"], "description": "Who vouched for a client that was connected."},
+            "scopes": {"type": ["array", "null"], "items": {"type": "string"}, "description": "What it may do; null for \
+                keys."},
+            "resources": {"type": ["array", "null"], "items": {"type": "string"}, "description": "Where; null for keys."},
+            "created_at": time(), "revoked_at": maybe_time(), "used_at": maybe_time(), "used_from": maybe("string"),
             "asks": {"type": "integer", "description": "How many questions its calls have led to."},
             "first_asked_at": maybe_time(), "last_asked_at": maybe_time(),
         })),

@@ -1,7 +1,10 @@
 //! Who is let in where, and what opening pages changes: nothing.
 
+pub(crate) mod jar;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU8, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -13,10 +16,11 @@ use yesgate_core::clock::{Clock, Entropy, EntropyError};
 use yesgate_core::id::{BootId, KeyId, OrgId, PersonId, ServerName, SessionId, ToolName};
 use yesgate_core::intent::Intent;
 use yesgate_core::person::{Person, Role, SessionSecret, SignInWay};
+use yesgate_core::policy::OAuthConfig;
 use yesgate_core::render::Sanitized;
 use yesgate_http::edge::pages::Pages as _;
 use yesgate_ledger::{Ledger, NewSession};
-
+use yesgate_oauth::{AuthServer, OAuthSettings};
 use yesgate_proof::receipt::ReceiptKey;
 
 use super::{Site, SiteSettings};
@@ -29,7 +33,23 @@ use crate::table::{Access, Entry, Place, entries};
 use crate::token::Tokens;
 
 #[derive(Debug)]
-struct Noon;
+pub(crate) struct Noon;
+
+/// Noon, and as long after it as a test says.
+#[derive(Debug, Default)]
+pub(crate) struct Watch(AtomicI64);
+
+impl Watch {
+    pub(crate) fn pass(&self, time: SignedDuration) {
+        self.0.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
+    }
+}
+
+impl Clock for Watch {
+    fn now(&self) -> Timestamp {
+        Noon.now() + SignedDuration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
 
 impl Clock for Noon {
     fn now(&self) -> Timestamp {
@@ -38,11 +58,11 @@ impl Clock for Noon {
 }
 
 #[derive(Debug, Default)]
-struct Dice(std::sync::atomic::AtomicU8);
+pub(crate) struct Dice(AtomicU8);
 
 impl Entropy for Dice {
     fn draw(&self) -> Result<[u8; 32], EntropyError> {
-        Ok([self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed); 32])
+        Ok([self.0.fetch_add(1, Ordering::Relaxed); 32])
     }
 }
 
@@ -92,18 +112,28 @@ impl Desk for BareDesk {
     async fn revoke_clients(&self, _: Vec<KeyId>, _: &str) -> Result<(), DeskError> {
         Ok(())
     }
+
+    async fn look_at_keys_again(&self) {}
 }
 
-struct Play {
-    site: Site,
-    ledger: Ledger,
+pub(crate) struct Play {
+    pub(crate) site: Site,
+    pub(crate) ledger: Ledger,
+    pub(crate) watch: Arc<Watch>,
 }
 
 impl Play {
-    async fn new() -> Self {
-        let ledger = Ledger::in_memory(Arc::new(Noon), BootId::from_entropy([9; 32])).await.unwrap();
+    pub(crate) async fn new() -> Self {
+        Self::known_as(None, OAuthConfig::default()).await
+    }
+
+    /// At this public address, with these words about clients.
+    pub(crate) async fn known_as(public: Option<&str>, config: OAuthConfig) -> Self {
+        let watch = Arc::new(Watch::default());
+        let clock: Arc<dyn Clock> = Arc::<Watch>::clone(&watch);
+        let ledger = Ledger::in_memory(clock, BootId::from_entropy([9; 32])).await.unwrap();
         let settings = SiteSettings {
-            public: None,
+            public: public.map(str::to_owned),
             proves: Assurance::SignedIn,
             keys: None,
             reign: None,
@@ -111,11 +141,18 @@ impl Play {
             receipts: ReceiptKey::derive(&[7; 32]).unwrap(),
         };
         let site = Site::new(ledger.clone(), Arc::new(Dice::default()), Arc::new(BareDesk), settings);
-        Self { site, ledger }
+        let oauth = OAuthSettings {
+            issuer: public.unwrap_or(HERE).to_owned(),
+            config,
+            servers: vec!["notes".to_owned()],
+        };
+        let server = Arc::new(AuthServer::new(ledger.clone(), Arc::new(Dice::default()), oauth));
+        let site = site.connecting(server);
+        Self { site, ledger, watch }
     }
 
     /// Somebody of this role, and what their browser holds.
-    async fn sign_in(&self, seed: u8, role: Role) -> SessionSecret {
+    pub(crate) async fn sign_in(&self, seed: u8, role: Role) -> SessionSecret {
         let person = Person {
             id: PersonId::from_entropy([seed; 32]),
             name: format!("p{seed}").parse().unwrap(),
@@ -123,7 +160,7 @@ impl Play {
             mail: None,
             role,
             groups: BTreeSet::new(),
-            added_at: Noon.now(),
+            added_at: self.watch.now(),
             removed_at: None,
         };
         self.ledger.set_person(person.clone(), "test").await.unwrap().unwrap();
@@ -160,7 +197,7 @@ impl Play {
     }
 
     /// What would be different if anything had happened.
-    async fn written(&self) -> usize {
+    pub(crate) async fn written(&self) -> usize {
         self.ledger.audit(1, 10_000).await.unwrap().len()
     }
 }
@@ -173,6 +210,10 @@ fn path(entry: &Entry) -> String {
         .replace("{credential_id}", "cred_0000000000000000")
         .replace("{session_id}", "session_0000000000000000")
         .replace("{client_id}", "key_0000000000000000")
+        .replace("{ticket}", "ygq_0000000000000000")
+        .replace("{user_code}", "ABCD-EFGH")
+        .replace("{connected_id}", "conn_0000000000000000")
+        .replace("{oauth_client_id}", "conn_0000000000000000")
         .replace("{person_id}", PersonId::from_entropy([1; 32]).as_str())
 }
 
@@ -212,7 +253,7 @@ async fn every_path_asks_what_its_visitor_may() {
             if role < needed {
                 assert_eq!(answer.status(), 403, "{} as {role}", entry.path);
             } else if entry.method == "GET" {
-                assert!([200, 404].contains(&answer.status().as_u16()), "{} as {role}", entry.path);
+                assert!([200, 404, 410].contains(&answer.status().as_u16()), "{} as {role}", entry.path);
             }
         }
     }
@@ -289,4 +330,4 @@ async fn every_answer_is_closed_to_other_sites() {
     }
 }
 
-const HERE: &str = "http://localhost:1";
+pub(crate) const HERE: &str = "http://localhost:1";
