@@ -10,7 +10,9 @@
 //! - [`Stage`]: a home, a configuration and a log of their own for one test, and the processes in between.
 //! - [`ServeStage`]: the same for `yesgate serve`, with several servers behind it.
 //! - [`Lane`]: one blocking client API over all four ways in: stdio and HTTP, in either era.
+//! - [`OAuthClient`]: a client that connects by OAuth, and [`consent`]: the person who lets it.
 //! - [`browser`]: a real browser, for pages.
+//! - [`postgres`]: a real PostgreSQL, for ledgers that several nodes share.
 //! - [`history`]: joins what the server really received with what the ledger says. No test that runs
 //!   something gated should end without [`Stage::check_history`]: the gateway's word alone proves nothing.
 //!
@@ -38,14 +40,19 @@ pub mod authorization_server;
 pub mod browser;
 pub mod conformance;
 pub mod conformance_client;
+pub mod conformance_person;
+pub mod consent;
+pub mod document_server;
 pub mod history;
 pub mod host;
 pub mod lane;
 pub mod mail_server;
 pub mod mock_http;
 pub mod mock_server;
+pub mod oauth_client;
 pub mod oidc_server;
 pub mod peers;
+pub mod postgres;
 pub mod rest_host;
 pub mod serve_stage;
 pub mod stage;
@@ -60,12 +67,14 @@ pub use browser::Browser;
 pub use browser::authenticator::{Authenticator, Presence, Verification};
 pub use browser::device::Device;
 pub use browser::page::Trouble;
+pub use document_server::DocumentServer;
 pub use history::History;
 pub use host::Host;
 pub use lane::{Answers, Human, Lane, LaneEra, Play, Player, Told};
 pub use mail_server::{Mail, MailServer};
 pub use mock_http::{Misbehaviour, MockEras, MockHttp, MockSettings, On};
-pub use oidc_server::{OIDC_SECRET, OidcServer};
+pub use oauth_client::{OAuthClient, Tokens};
+pub use oidc_server::{OIDC_CLIENT, OIDC_SECRET, OidcServer};
 pub use rest_host::{RestAnswer, RestHost};
 pub use serve_stage::{Gateway, ServeStage};
 pub use stage::account::{self, Account, Attacker, Attempt};

@@ -8,14 +8,20 @@ use std::process::Command;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use url::form_urlencoded::Serializer;
 
+use crate::consent::returned;
 use crate::host::pipes::Pipes;
 use crate::peers::{installed, pinned_node};
+use crate::rest_host::{RestAnswer, RestHost};
 use crate::visitor::{Page, Visitor};
 use crate::wait::DEADLINE;
 
 /// The client's secret there.
 pub const OIDC_SECRET: &str = "a secret of the client that is long enough to sign with";
+
+/// The client that gets access tokens there, without a secret.
+pub const OIDC_CLIENT: &str = "desk";
 
 /// A provider. Dropped, it is killed.
 #[derive(Debug)]
@@ -106,6 +112,39 @@ impl OidcServer {
         let back = self.sign_in(&place).await;
         browser.get(&back).await
     }
+
+    /// An access token for a resource, with these scopes, in the name of whoever it [knows](Self::knows): a JWT that
+    /// [`OIDC_CLIENT`] got by the code flow.
+    ///
+    /// # Panics
+    /// When it gives none.
+    pub async fn access_token(&self, resource: &str, scope: &str) -> String {
+        self.order(&json!({"redirect": CALLBACK}));
+        let asked = [
+            ("response_type", "code"),
+            ("client_id", OIDC_CLIENT),
+            ("redirect_uri", CALLBACK),
+            ("scope", scope),
+            ("resource", resource),
+            ("code_challenge", CHALLENGE),
+            ("code_challenge_method", "S256"),
+        ];
+        let asked = Serializer::new(String::new()).extend_pairs(asked).finish();
+        let path = self.sign_in(&format!("{}/auth?{asked}", self.issuer)).await;
+        let back = format!("{}{path}", self.issuer);
+        let code = returned(&back, "code").unwrap_or_else(|| panic!("no code: {back}"));
+        let fields = [
+            ("grant_type", "authorization_code"),
+            ("client_id", OIDC_CLIENT),
+            ("redirect_uri", CALLBACK),
+            ("code", &code),
+            ("code_verifier", VERIFIER),
+        ];
+        let rest = RestHost::new(&self.issuer);
+        let draft = rest.draft("POST", "/token").header("content-type", "application/x-www-form-urlencoded");
+        let draft = draft.body(Serializer::new(String::new()).extend_pairs(fields).finish());
+        RestAnswer::read(draft.send().await).await.text_of("access_token")
+    }
 }
 
 #[track_caller]
@@ -114,3 +153,9 @@ fn read(pipes: &Pipes) -> Value {
     let line = line.unwrap_or_else(|| panic!("the provider says nothing: {}", pipes.stderr()));
     serde_json::from_str(&line).expect("a line is JSON")
 }
+
+/// Where nobody listens: a code is read off the way there.
+const CALLBACK: &str = "http://127.0.0.1:1/callback";
+/// RFC 7636, appendix B.
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";

@@ -121,8 +121,22 @@ impl ServeStage {
     /// When it ends before, or does not listen in time.
     #[track_caller]
     pub fn start(&self) -> Gateway {
+        self.listen("127.0.0.1:0")
+    }
+
+    /// Starts the gateway at the address of one that has ended: clients know it by that.
+    ///
+    /// # Panics
+    /// When it ends before it listens, or does not listen in time.
+    #[track_caller]
+    pub fn start_again(&self, ended: &Gateway) -> Gateway {
+        self.listen(ended.url().trim_start_matches("http://"))
+    }
+
+    #[track_caller]
+    fn listen(&self, address: &str) -> Gateway {
         let mut words = self.words();
-        words.extend(["--listen".into(), "127.0.0.1:0".into()]);
+        words.extend(["--listen".into(), address.into()]);
         words.extend(self.serve_args.iter().cloned());
         Gateway::listening(Pipes::open(self.stage.command(&words)))
     }

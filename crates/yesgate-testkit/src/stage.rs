@@ -260,7 +260,10 @@ impl Stage {
         received: &[Received],
         ungated: &[String],
     ) -> History {
-        self.yesgate(&["audit", "verify"]).ok();
+        // The judge that ships, with the same log; the one below is older, and knows what carried the calls.
+        let log = self.file(&format!("upstream-{server}.jsonl"));
+        upstream_log::write_json(&log, received);
+        self.verify_upstream(server, &log, ungated).ok();
         let rows = self.audit();
         let shown = |intent: &str| self.yesgate(&["show", intent, "--json"]).ok().json()["arguments"].clone();
         match history::check(server, carrier, received, &rows, ungated, shown) {
@@ -269,6 +272,16 @@ impl Stage {
                 panic!("the upstream log and the ledger do not fit:\n  {}", problems.join("\n  "))
             }
         }
+    }
+
+    /// `yesgate audit verify` with a server's log of JSON lines, by clocks that are one and the same.
+    #[track_caller]
+    pub fn verify_upstream(&self, server: &str, log: &Path, free: &[String]) -> Output {
+        let mut words: Vec<OsString> =
+            ["audit", "verify", "--server", server, "--skew", "0s"].map(Into::into).into();
+        words.extend(["--upstream-log".into(), log.into()]);
+        words.extend(free.iter().flat_map(|tool| ["--free".into(), tool.into()]));
+        self.yesgate(&words)
     }
 
     /// A file of the test's own, beside home, work and configuration.

@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// One line that a mock server received.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -62,6 +62,22 @@ pub fn read(path: &Path) -> Vec<Received> {
             Received::parse(&line).unwrap_or_else(|| panic!("a strange line in the upstream log: {line}"))
         })
         .collect()
+}
+
+/// Writes what was received as JSON lines, as `yesgate audit verify --upstream-log` reads them.
+///
+/// # Panics
+/// When the file cannot be written.
+pub fn write_json(path: &Path, received: &[Received]) {
+    let mut text = String::new();
+    for one in received {
+        // What is no JSON is no call.
+        if let Some(message) = one.message() {
+            text.push_str(&json!({"at": one.at.to_string(), "message": message}).to_string());
+            text.push('\n');
+        }
+    }
+    std::fs::write(path, text).expect("a file can be written");
 }
 
 /// The server's end of the log.

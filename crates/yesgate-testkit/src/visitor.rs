@@ -54,6 +54,11 @@ impl Visitor {
         self
     }
 
+    /// The gateway's origin.
+    pub(crate) fn origin(&self) -> &str {
+        &self.origin
+    }
+
     /// Opens a page.
     pub async fn get(&self, path: &str) -> Page {
         self.read(self.draft("GET", path)).await
@@ -174,6 +179,15 @@ impl Page {
             Some((part("name")?, part("value")?))
         });
         (action, fields.collect())
+    }
+
+    /// The same for the first form that has a field of this name to fill in.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[track_caller]
+    pub fn form_with_field(&self, name: &str) -> (String, Vec<(String, String)>) {
+        self.form_with_button(&format!("name=\"{name}\""))
     }
 
     /// The token of the form that goes to this address.

@@ -4,6 +4,9 @@
 // an order in JSON, and is answered with a line: `redirect`, where answers may go; `account`, the claims of whoever signs in
 // next; `lie`, what becomes of tokens from then on: `claims` that are changed (null: left out), and `key`, which is `own`,
 // `other` (under the same name), `none` or `secret`.
+//
+// Client `desk` asks for access tokens in the name of whoever signs in: JWTs (RFC 9068) for the `resource` that it names
+// (RFC 8707), with the scopes that it asks for.
 
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -29,15 +32,16 @@ const jwk = { ...(await jose.exportJWK(own.privateKey)), kid: "own", alg: "RS256
 
 async function lied(token) {
   const { claims: changes = {}, key = "own" } = state.lie;
+  const { typ } = jose.decodeProtectedHeader(token);
   const claims = Object.fromEntries(
     Object.entries({ ...jose.decodeJwt(token), ...changes }).filter(([, value]) => value !== null),
   );
   if (key === "none") return new jose.UnsecuredJWT(claims).encode();
   if (key === "secret") {
-    return new jose.SignJWT(claims).setProtectedHeader({ alg: "HS256", kid: "own" }).sign(new TextEncoder().encode(secret));
+    return new jose.SignJWT(claims).setProtectedHeader({ alg: "HS256", kid: "own", typ }).sign(new TextEncoder().encode(secret));
   }
   const signer = key === "other" ? other : own;
-  return new jose.SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: "own" }).sign(signer.privateKey);
+  return new jose.SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: "own", typ }).sign(signer.privateKey);
 }
 
 const server = createServer();
@@ -45,12 +49,21 @@ await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
 const issuer = `http://127.0.0.1:${server.address().port}`;
 
 const provider = new Provider(issuer, {
-  clients: [{ client_id: "yesgate", client_secret: secret, redirect_uris: ["http://127.0.0.1:1/"], grant_types: ["authorization_code"], response_types: ["code"] }],
+  clients: [
+    { client_id: "yesgate", client_secret: secret, redirect_uris: ["http://127.0.0.1:1/"], grant_types: ["authorization_code"], response_types: ["code"] },
+    { client_id: "desk", token_endpoint_auth_method: "none", redirect_uris: ["http://127.0.0.1:1/"], grant_types: ["authorization_code"], response_types: ["code"] },
+  ],
   jwks: { keys: [jwk] },
   cookies: { keys: ["a key of a test"] },
   claims: { openid: ["sub"], email: ["email", "email_verified"] },
   conformIdTokenClaims: false,
-  features: { devInteractions: { enabled: false } },
+  features: {
+    devInteractions: { enabled: false },
+    resourceIndicators: {
+      enabled: true,
+      getResourceServerInfo: () => ({ scope: "mcp:read mcp:call", accessTokenFormat: "jwt", jwt: { sign: { alg: "RS256" } } }),
+    },
+  },
   pkce: { required: () => true },
   interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
   findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ ...state.account, sub: id }) }),
@@ -59,8 +72,10 @@ const provider = new Provider(issuer, {
 provider.Client.prototype.redirectUriAllowed = (uri) => uri === state.redirect;
 provider.use(async (ctx, next) => {
   await next();
-  if (ctx.path === "/token" && state.lie && ctx.body?.id_token) {
-    ctx.body = { ...ctx.body, id_token: await lied(ctx.body.id_token) };
+  if (ctx.path !== "/token" || !state.lie) return;
+  for (const name of ["id_token", "access_token"]) {
+    const token = ctx.body?.[name];
+    if (token?.split(".").length === 3) ctx.body = { ...ctx.body, [name]: await lied(token) };
   }
 });
 
@@ -71,6 +86,7 @@ server.on("request", async (request, response) => {
   const accountId = state.account.sub;
   const grant = new provider.Grant({ accountId, clientId: params.client_id });
   grant.addOIDCScope("openid email");
+  if (params.resource) grant.addResourceScope(params.resource, params.scope);
   const consent = { grantId: await grant.save() };
   await provider.interactionFinished(request, response, { login: { accountId }, consent });
 });
