@@ -1,5 +1,8 @@
 //! The words of the command line.
 
+pub(crate) mod audit;
+pub(crate) mod clients;
+
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,6 +11,9 @@ use clap::{Args, Parser, Subcommand};
 use yesgate_core::id::{ClientId, GroupName, KeyName, OrgId, PrincipalId};
 use yesgate_core::person::{MailAddress, Role};
 use yesgate_proof::receipt::ReceiptPublicKey;
+
+use self::audit::AuditCommand;
+use self::clients::{ClientsCommand, DoctorArgs, RevokeAllArgs};
 
 /// A consent gateway for MCP.
 ///
@@ -70,8 +76,13 @@ pub(crate) enum Command {
     /// Show what each tool of a server may do, and which of them ask
     Tools(ToolsArgs),
     /// Say who may sign in and decide on the pages
-    #[command(subcommand)]
+    #[command(subcommand, visible_alias = "users")]
     People(PeopleCommand),
+    /// List and revoke the clients that people have connected to `serve`
+    #[command(subcommand)]
+    Clients(ClientsCommand),
+    /// End everything of one person: signed-in browsers, connected clients, keys, and what they have asked
+    RevokeAll(RevokeAllArgs),
     /// Make, list and revoke the keys with which clients say who is calling over HTTP
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -98,7 +109,10 @@ pub(crate) enum Command {
     /// waits for `yesgate resolve` or can still be fetched by the agent is left alone.
     Purge(PurgeArgs),
     /// Say what this set-up can and cannot promise
-    Doctor,
+    ///
+    /// With --oauth it goes the way of a client that connects instead, from outside and step by step, and says which step
+    /// fails.
+    Doctor(DoctorArgs),
     /// See it work: a mock server, a scripted agent, and you
     Demo(DemoArgs),
     /// Keeps watch over a server process (used by `wrap`)
@@ -486,14 +500,6 @@ pub(crate) struct ExplainArgs {
     pub(crate) mode: Option<String>,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum AuditCommand {
-    /// Check the chain from the first row to the last
-    Verify,
-    /// List the rows
-    List(AuditListArgs),
-}
-
 #[derive(Args, Debug)]
 pub(crate) struct FiguresArgs {
     /// Whose
@@ -523,13 +529,6 @@ pub(crate) struct ReceiptVerifyArgs {
     /// The public key that is trusted, as `yesgate receipt key` prints it [default: this installation's]
     #[arg(long, value_name = "PUBLIC-KEY")]
     pub(crate) key: Option<ReceiptPublicKey>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct AuditListArgs {
-    /// How many of the last rows
-    #[arg(long, default_value_t = 50)]
-    pub(crate) last: u32,
 }
 
 #[derive(Args, Debug)]

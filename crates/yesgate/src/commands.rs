@@ -4,6 +4,7 @@ mod accept;
 mod approve;
 mod audit;
 mod budgets;
+mod clients;
 mod connect;
 mod demo;
 mod doctor;
@@ -34,7 +35,8 @@ mod wrap;
 
 use std::process::ExitCode;
 
-use crate::cli::{AuditCommand, Cli, Command, ToolsCommand};
+use crate::cli::audit::AuditCommand;
+use crate::cli::{Cli, Command, ToolsCommand};
 use crate::output::{self, Done};
 use crate::settings::Settings;
 
@@ -88,15 +90,23 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
         Command::Connect(args) => connect::run(&load()?, &args, cli.json).await,
         Command::Disconnect(args) => connect::disconnect(&load()?, &args.server, cli.json).await,
         Command::People(command) => people::run(&load()?, command, cli.json).await,
+        Command::Clients(command) => clients::run(&load()?, command, cli.json).await,
+        Command::RevokeAll(args) => clients::revoke_all(&load()?, &args, cli.json).await,
         Command::Keys(command) => keys::run(&load()?, command, cli.json).await,
         Command::Budgets => budgets::run(&load()?, cli.json).await,
         Command::Policy(command) => policy::run(&load()?, &command, cli.json).await,
-        Command::Audit(AuditCommand::Verify) => audit::verify(&load()?, cli.json).await,
+        Command::Audit(AuditCommand::Verify(args)) => audit::verify(&load()?, &args, cli.json).await,
         Command::Audit(AuditCommand::List(args)) => audit::list(&load()?, args.last, cli.json).await,
         Command::Figures(args) => figures::run(&load()?, &args.org, cli.json).await,
         Command::Receipt(command) => receipt::run(&load, &command, cli.json).await,
         Command::Purge(args) => purge::run(&load()?, &args, cli.json).await,
-        Command::Doctor => doctor::run(&load()?, cli.json).await,
+        Command::Doctor(args) => match args.oauth {
+            Some(url) => {
+                let account = args.user.map(|user| (args.org, user));
+                doctor::oauth::run(&load()?, url, account, cli.json).await
+            }
+            None => doctor::run(&load()?, cli.json).await,
+        },
         Command::Demo(args) => demo::run(args.yes).await,
         Command::DemoServer => demo::serve(),
         Command::MarkdownHelp => help::markdown(),

@@ -4,6 +4,7 @@ mod catalogue;
 mod cli;
 mod commands;
 mod home;
+mod joined;
 mod length;
 mod output;
 mod retention;

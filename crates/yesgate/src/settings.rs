@@ -1,15 +1,18 @@
 //! Everything a command needs: configuration, ledger, the real clock and the real dice.
 
+use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use jiff::Timestamp;
+use secrecy::ExposeSecret as _;
 use yesgate::{SystemClock, SystemEntropy};
 use yesgate_core::clock::{Clock as _, Entropy as _};
 use yesgate_core::id::BootId;
 use yesgate_core::policy::Config;
-use yesgate_ledger::{Ledger, LedgerError};
+use yesgate_ledger::{DatabaseAddress, Ledger, LedgerError};
 
 use crate::home::{Home, RIGHT_KEY, find_config};
 use crate::output::Hinted;
@@ -37,9 +40,23 @@ impl Settings {
     /// Opens the ledger, and clears up what ended processes left behind.
     pub(crate) async fn ledger(&self) -> anyhow::Result<(Ledger, BootId)> {
         let boot = BootId::from_entropy(SystemEntropy.draw()?);
-        let path = self.home.ledger();
-        let (key, _) = self.home.key()?;
-        let opened = Ledger::open(&path, &key, Arc::new(SystemClock), boot.clone()).await;
+        let place = self.place()?;
+        let opened = match &place {
+            LedgerPlace::File(path) => {
+                let (key, _) = self.home.key()?;
+                Ledger::open(path, &key, Arc::new(SystemClock), boot.clone()).await
+            }
+            LedgerPlace::Database(address) => {
+                // A key that one node makes by itself, no other node has.
+                if !self.home.has_key() {
+                    return Err(
+                        Hinted::new("there is no key to seal the ledger with", Some(SHARED_KEY)).into()
+                    );
+                }
+                let (key, _) = self.home.key()?;
+                Ledger::connect(address, &key, Arc::new(SystemClock), boot.clone()).await
+            }
+        };
         let ledger = opened.map_err(|error| {
             let hint = match &error {
                 LedgerError::WrongKey { .. } => Some(RIGHT_KEY),
@@ -59,14 +76,56 @@ impl Settings {
                 | LedgerError::HeldBack
                 | LedgerError::Panicked
                 | LedgerError::BootInUse
+                | LedgerError::Unreachable(_)
+                | LedgerError::InDoubt(_)
+                | LedgerError::Unseen
                 | LedgerError::Closed => None,
             };
-            Hinted::new(format!("the ledger `{}` cannot be opened: {error}", path.display()), hint)
+            Hinted::new(format!("the ledger `{place}` cannot be opened: {error}"), hint)
         })?;
         ledger.sweep().await?;
         Ok((ledger, boot))
     }
 }
+
+impl Settings {
+    /// Where the ledger is.
+    pub(crate) fn place(&self) -> anyhow::Result<LedgerPlace> {
+        let Some(at) = &self.config.ledger.at else { return Ok(LedgerPlace::File(self.home.ledger())) };
+        let address = at.expand(|name| std::env::var(name).ok()).context("the ledger cannot be found")?;
+        let address = address.expose_secret().parse().context("the ledger cannot be found")?;
+        Ok(LedgerPlace::Database(address))
+    }
+
+    /// The environment of servers that get ours, without what opens the ledger's database; `None`: there is no such
+    /// thing.
+    pub(crate) fn environment_of_servers(&self) -> Option<Vec<(OsString, OsString)>> {
+        let at = self.config.ledger.at.as_ref()?;
+        let is_secret = |name: &OsString| at.variables().any(|secret| name == secret);
+        Some(std::env::vars_os().filter(|(name, _)| !is_secret(name)).collect())
+    }
+}
+
+/// Where a ledger is. Prints no password.
+#[derive(Clone, Debug)]
+pub(crate) enum LedgerPlace {
+    /// In a file of this account.
+    File(PathBuf),
+    /// In a database that several nodes share.
+    Database(DatabaseAddress),
+}
+
+impl fmt::Display for LedgerPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Database(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+const SHARED_KEY: &str = "all nodes of one database need the same key: put 64 hexadecimal digits into YESGATE_SECRET_KEY \
+                          of each, such as `openssl rand -hex 32` gives";
 
 /// The present moment, for what is shown to people.
 pub(crate) fn now() -> Timestamp {

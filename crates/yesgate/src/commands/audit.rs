@@ -1,4 +1,6 @@
-//! `audit verify` and `audit list`: the ledger's chain, checked and shown.
+//! `audit verify` and `audit list`: the ledger's chain, checked, held against a server's own log, and shown.
+
+mod upstream_log;
 
 use serde_json::json;
 use yesgate_core::audit::AuditEntry;
@@ -6,19 +8,36 @@ use yesgate_core::intent::Approver;
 use yesgate_core::render::Sanitized;
 use yesgate_ledger::AuditRow;
 
+use crate::cli::audit::AuditVerifyArgs;
+use crate::joined::Joined;
 use crate::output::{self, Done};
 use crate::settings::Settings;
 
-pub(super) async fn verify(settings: &Settings, as_json: bool) -> anyhow::Result<Done> {
+pub(super) async fn verify(
+    settings: &Settings,
+    args: &AuditVerifyArgs,
+    as_json: bool,
+) -> anyhow::Result<Done> {
     let (ledger, _) = settings.ledger().await?;
+    // The log first: what it has by now, the ledger has too.
+    let log = args.upstream_log.as_deref().map(|path| upstream_log::open(path, &ledger)).transpose()?;
     let report = ledger.verify().await?;
+    let joined = match log {
+        Some(log) => Some(upstream_log::join(&ledger, log, args).await?),
+        None => None,
+    };
+    let is_sound = report.is_sound() && joined.as_ref().is_none_or(Joined::is_sound);
     if as_json {
-        output::json(&json!({
+        let mut said = json!({
             "rows": report.rows,
             "intents": report.intents,
             "head": report.head,
             "problems": report.faults.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        }))?;
+        });
+        if let (Some(joined), Some(said)) = (&joined, said.as_object_mut()) {
+            said.insert("upstream".into(), joined.to_json());
+        }
+        output::json(&said)?;
     } else {
         output::line(format_args!(
             "{} rows, {} questions, head {}",
@@ -34,8 +53,11 @@ pub(super) async fn verify(settings: &Settings, as_json: bool) -> anyhow::Result
         } else {
             output::line("The chain is broken: do not rely on what stands after the first problem.");
         }
+        for line in joined.iter().flat_map(Joined::lines) {
+            output::line(line);
+        }
     }
-    Ok(if report.is_sound() { Done::Ok } else { Done::Problem })
+    Ok(if is_sound { Done::Ok } else { Done::Problem })
 }
 
 pub(super) async fn list(settings: &Settings, last: u32, as_json: bool) -> anyhow::Result<Done> {

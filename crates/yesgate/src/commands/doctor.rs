@@ -1,5 +1,6 @@
 //! `doctor`: what this set-up can promise, what it cannot, and what to do about it.
 
+pub(super) mod oauth;
 mod standing;
 
 use std::fs;
@@ -120,24 +121,26 @@ fn others_may_write(path: &Path) -> bool {
 }
 
 async fn ledger(settings: &Settings) -> Vec<Finding> {
-    let path = settings.home.ledger();
+    let place = match settings.place() {
+        Ok(place) => place,
+        Err(error) => return vec![mend("ledger", format!("{error:#}"))],
+    };
     let ledger = match settings.ledger().await {
         Ok((ledger, _)) => ledger,
         Err(error) => return vec![mend("ledger", format!("{error:#}"))],
     };
     let mut findings = vec![match ledger.verify().await {
         Ok(report) if report.is_sound() => {
-            fine("ledger", format!("{}: {} rows, the chain is whole", path.display(), report.rows))
+            fine("ledger", format!("{place}: {} rows, the chain is whole", report.rows))
         }
         Ok(report) => mend(
             "ledger",
             format!(
-                "{}: the chain is broken, {} problems; see `yesgate audit verify`",
-                path.display(),
+                "{place}: the chain is broken, {} problems; see `yesgate audit verify`",
                 report.faults.len()
             ),
         ),
-        Err(error) => mend("ledger", format!("{}: {error}", path.display())),
+        Err(error) => mend("ledger", format!("{place}: {error}")),
     }];
     findings.extend(contents(settings));
     match ledger.intents(Filter::Unknown).await {

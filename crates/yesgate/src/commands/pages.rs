@@ -5,7 +5,6 @@ pub(super) mod local;
 pub(super) mod office;
 pub(super) mod port;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,12 +17,13 @@ use yesgate_core::policy::ServeConfig;
 use yesgate_gateway::gate::Naming;
 use yesgate_ledger::Ledger;
 use yesgate_notice::Mailer;
+use yesgate_oauth::AuthServer;
 use yesgate_web::upstream::UpstreamSettings;
 use yesgate_web::{Keys, Site, SiteSettings};
 
 pub(super) use self::desk::{Desk, Listed};
 use super::mail::LinkCourier;
-use super::people::{make_link, origin_at};
+use super::people::make_link;
 use crate::witness::Witnesses;
 
 /// The site of a gateway.
@@ -34,7 +34,7 @@ pub(super) fn site(
     witnesses: Witnesses,
     desk: Desk,
     mailer: Option<Arc<Mailer>>,
-    upstream: Option<UpstreamSettings>,
+    (upstream, connecting): (Option<UpstreamSettings>, Option<Arc<AuthServer>>),
 ) -> Arc<Site> {
     let public = config.public_url.as_ref().map(|url| url.to_string().trim_end_matches('/').to_owned());
     let Witnesses { registry, seal, ceremonies, receipts } = witnesses;
@@ -46,8 +46,12 @@ pub(super) fn site(
         Some(mailer) => site.with_mail(Arc::new(LinkCourier(mailer))),
         None => site,
     };
-    Arc::new(match upstream {
+    let site = match upstream {
         Some(upstream) => site.with_upstream(upstream),
+        None => site,
+    };
+    Arc::new(match connecting {
+        Some(server) => site.connecting(server),
         None => site,
     })
 }
@@ -79,12 +83,7 @@ pub(super) async fn expire(ledger: Ledger) {
 }
 
 /// Makes sure that somebody can come in: where no owner has ever signed in, prints a link for one.
-pub(super) async fn invite_first(
-    ledger: &Ledger,
-    config: &ServeConfig,
-    bound: SocketAddr,
-) -> anyhow::Result<()> {
-    let origin = origin_at(config, bound);
+pub(super) async fn invite_first(ledger: &Ledger, origin: &str) -> anyhow::Result<()> {
     let owner = first_owner(ledger).await?;
     let sessions = ledger.sessions().await?;
     if sessions.iter().any(|session| session.person == owner.id) {

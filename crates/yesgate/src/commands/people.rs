@@ -127,8 +127,18 @@ async fn store(ledger: &Ledger, person: Person, as_json: bool, words: &str) -> a
 
 async fn list(ledger: &Ledger, as_json: bool) -> anyhow::Result<Done> {
     let mut people = ledger.people().await?;
+    let connections = ledger.connections().await?;
+    let connected =
+        |person: &Person| connections.iter().filter(|kept| kept.connection.person == person.id).count();
     if as_json {
-        output::json(&people.iter().map(to_json).collect::<Vec<_>>())?;
+        let told = |person: &Person| {
+            let mut told = to_json(person);
+            if let Some(told) = told.as_object_mut() {
+                told.insert("connections".into(), connected(person).into());
+            }
+            told
+        };
+        output::json(&people.iter().map(told).collect::<Vec<_>>())?;
         return Ok(Done::Ok);
     }
     people.retain(|person| person.removed_at.is_none());
@@ -144,11 +154,12 @@ async fn list(ledger: &Ledger, as_json: bool) -> anyhow::Result<Done> {
             person.role.to_string(),
             if groups.is_empty() { "-".to_owned() } else { groups.join(" ") },
             person.mail.as_ref().map_or("-", |mail| mail.as_str()).to_owned(),
+            connected(person).to_string(),
             person.added_at.strftime("%Y-%m-%d %H:%M").to_string(),
         ]
     };
     let rows: Vec<Vec<String>> = people.iter().map(row).collect();
-    output::table(&["NAME", "ORG", "ROLE", "GROUPS", "MAIL", "SINCE"], &rows);
+    output::table(&["NAME", "ORG", "ROLE", "GROUPS", "MAIL", "CLIENTS", "SINCE"], &rows);
     Ok(Done::Ok)
 }
 
@@ -211,14 +222,14 @@ pub(super) fn local_origin(listen: std::net::SocketAddr) -> String {
     }
 }
 
-async fn find(ledger: &Ledger, org: &OrgId, name: &PrincipalId) -> anyhow::Result<Option<Person>> {
+pub(super) async fn find(ledger: &Ledger, org: &OrgId, name: &PrincipalId) -> anyhow::Result<Option<Person>> {
     let people = ledger.people().await?;
     let is_meant =
         |person: &Person| person.removed_at.is_none() && person.org == *org && person.name == *name;
     Ok(people.into_iter().find(is_meant))
 }
 
-fn nobody(name: &PrincipalId) -> Done {
+pub(super) fn nobody(name: &PrincipalId) -> Done {
     output::not_found(&format!("there is nobody called `{name}`"), "`yesgate people list` lists everybody")
 }
 

@@ -1,5 +1,6 @@
 //! `serve`: the gate in front of all configured servers, over HTTP or over stdio.
 
+mod connecting;
 pub(super) mod keyring;
 mod reload;
 mod servers;
@@ -36,6 +37,7 @@ use yesgate_http::edge::{self, EdgeLimits};
 use yesgate_ledger::Ledger;
 use yesgate_notice::Link;
 
+use self::connecting::Connecting;
 use self::keyring::Keyring;
 use self::reload::InForce;
 use self::servers::Workshop;
@@ -94,9 +96,16 @@ async fn serve(
     let config = settings.config.serve.clone();
     let listen = args.listen.unwrap_or(config.listen);
     let keys = ledger.live_keys().await?;
-    if keys.is_empty() && !listen.ip().is_loopback() {
+    // Where clients are connected, nobody comes in without a token or a key.
+    let connects = settings.config.oauth.is_on(&config);
+    if connects && !listen.ip().is_loopback() && config.public_url.is_none() {
+        let words = "clients are connected by OAuth, and nobody says by which address they know the gateway";
+        return Err(Hinted::new(words, Some("set `public_url` in [serve]")).into());
+    }
+    if keys.is_empty() && !listen.ip().is_loopback() && !connects {
         let words = format!("without keys everybody could call, so `serve` does not listen at {listen}");
-        let hint = "make one with `yesgate keys add --user NAME`, or listen at a loopback address";
+        let hint = "make one with `yesgate keys add --user NAME`, have clients connect (`public_url` in [serve]), or listen at \
+                    a loopback address";
         return Err(Hinted::new(words, Some(hint)).into());
     }
     if !listen.ip().is_loopback() && config.authorities().next().is_none() {
@@ -104,8 +113,8 @@ async fn serve(
         let hint = "say what clients write in `Host`: `public_url` or `hosts` in [serve]";
         return Err(Hinted::new(words, Some(hint)).into());
     }
-    let naming = if keys.is_empty() { Naming::BySelf } else { Naming::ByKey };
-    let local = if listen.ip().is_loopback() { Some(local_caller()?) } else { None };
+    let naming = if keys.is_empty() && !connects { Naming::BySelf } else { Naming::ByKey };
+    let local = if listen.ip().is_loopback() && !connects { Some(local_caller()?) } else { None };
     let keeper = Arc::new(Doorkeeper::new(keys, local));
     let workshop = Workshop::new(&settings, ledger.clone(), boot, naming, tracing)?;
     serve_http(settings, config, workshop, ledger, keeper, listen).await
@@ -123,12 +132,19 @@ async fn serve_http(
         TcpListener::bind(listen).await.with_context(|| format!("{listen} cannot be listened at"))?;
     let bound = listener.local_addr()?;
     let naming = workshop.naming();
+    let issuer = issuer(&config, bound);
+    let connecting = Connecting::open(&settings.config, &ledger, &issuer)?;
+    // People are asked about clients where the clients send them, and have to be signed in there.
+    let origin = match connecting {
+        Connecting::Own(_) => issuer.clone(),
+        Connecting::Nobody | Connecting::External(_) => origin_at(&config, bound),
+    };
     let witnesses = Witnesses::of(&settings.home, &ledger, &origin_at(&config, bound)).await?;
     let registry = Arc::clone(&witnesses.registry);
     let workshop = workshop.with_witness(Arc::clone(&registry) as Arc<_>);
     workshop.reach().set(reach(&ledger, &registry, pages::proves(naming)).await?);
     let strongest = workshop.reach().clone();
-    let link = Link::Pages(origin_at(&config, bound));
+    let link = Link::Pages(origin.clone());
     let mailer = mail::counted(settings.config.mail.as_ref(), workshop.metrics())?;
     let notices = &settings.config.notices;
     let telling = Telling::start(notices, Audience::Everybody, &ledger, link, mailer.clone()).await?;
@@ -138,19 +154,23 @@ async fn serve_http(
     let front = Arc::new(front.at(public.clone()));
     let rest = Arc::new(rest_front(&settings, &workshop, &hub, public));
     let shows_metrics = settings.config.telemetry.metrics;
-    let _announced = Announced::at(&settings.home, origin_at(&config, bound), bound);
+    let _announced = Announced::at(&settings.home, origin.clone(), bound);
     let upstream = provider::open(settings.config.oidc.as_ref())?;
     let in_force = InForce::new(Arc::new(settings));
     let (keyring, asked) = Keyring::new();
     let settled = in_force.subscribe();
     let desk = Desk::new(settled, ledger.clone(), strongest.clone(), Listed::Configured).at_the_door(keyring);
-    let site = pages::site(ledger.clone(), &config, naming, witnesses, desk, mailer, upstream);
+    let asking = connecting.asking();
+    let site = pages::site(ledger.clone(), &config, naming, witnesses, desk, mailer, (upstream, asking));
     let limits = edge_limits(&config, bound);
     let names: Vec<String> = config.authorities().map(ToString::to_string).collect();
     let origins: Vec<String> = config.origins.iter().map(ToString::to_string).collect();
     let door = Arc::new(Door {
         guard: Guard::new(bound, &names, &origins)?,
         keeper: Arc::clone(&keeper),
+        bearers: connecting.bearers(),
+        known_as: connecting.known_as(&issuer),
+        proxies: config.proxies.clone(),
         quotas: Quotas::new(caps(&config)),
         limits: limits.clone(),
         front: Arc::clone(&front),
@@ -165,20 +185,27 @@ async fn serve_http(
     let witnessing = tokio::spawn(keep_fresh(ledger.clone(), registry, strongest, pages::proves(naming)));
     let expiring = tokio::spawn(pages::expire(ledger.clone()));
     let carrying = tokio::spawn(Arc::clone(&site).carry_links());
-    let reloading = tokio::spawn(reload::watch(in_force, workshop, Arc::clone(&hub), rest));
+    let sweeping = tokio::spawn(connecting.clone().sweep());
+    let reloading =
+        tokio::spawn(reload::watch(in_force, workshop, Arc::clone(&hub), rest, connecting.clone()));
     let told = Told::listen()?;
     let crew = Crew::start().context("no threads can be had to serve connections")?;
     eprintln!("listening on http://{bound}");
-    eprintln!("clients are given http://{bound}/api/mcp, or http://{bound}/mcp/NAME for one server");
-    pages::invite_first(&ledger, &config, bound).await?;
-    // The last handle that goes closes the ledger; this is not to be it.
-    drop(ledger);
+    let (place, base) = match connecting {
+        Connecting::Own(_) | Connecting::External(_) => ("connect by pasting", issuer),
+        Connecting::Nobody => ("are given", format!("http://{bound}")),
+    };
+    eprintln!("clients {place} {base}/api/mcp, or {base}/mcp/NAME for one server");
+    pages::invite_first(&ledger, &origin).await?;
+    // The last handle that goes closes the ledger; these are not to be it.
+    drop((ledger, connecting));
     let shutdown = async {
         told.times(1).await;
         tracing::info!("shutting down: what is under way may end");
         tending.abort();
         expiring.abort();
         carrying.abort();
+        sweeping.abort();
         reloading.abort();
         front.close();
         site.close();
@@ -203,6 +230,11 @@ async fn serve_http(
     close(&hub).await;
     telling.stop().await;
     Ok(Done::Ok)
+}
+
+/// The address that clients know the gateway by, word for word (O-D1).
+fn issuer(config: &ServeConfig, bound: SocketAddr) -> String {
+    config.public_url.as_ref().map_or_else(|| format!("http://{bound}"), ToString::to_string)
 }
 
 async fn serve_stdio(settings: &Settings, workshop: Workshop, only: Option<&str>) -> anyhow::Result<Done> {

@@ -87,7 +87,7 @@ pub(super) async fn run(settings: Settings, args: WrapArgs) -> anyhow::Result<Do
     let spec = ChildSpec {
         program: program.clone(),
         args: rest.to_vec(),
-        environment: None,
+        environment: settings.environment_of_servers(),
         folder: None,
         guard: guard::prefix(&["guard"]).context("this program cannot find itself")?,
     };

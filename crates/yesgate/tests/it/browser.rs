@@ -2,6 +2,8 @@
 //!
 //! INVARIANT: each test ends with `finish`, which compares what the server really received with what the ledger says.
 
+mod connect;
+mod connected;
 mod everywhere;
 mod keyboard;
 mod live;

@@ -2,6 +2,7 @@
 
 mod approvers;
 mod budgets;
+mod clients;
 mod decide;
 mod edit;
 mod figures;

@@ -10,6 +10,7 @@ mod composed;
 mod ending;
 mod forms;
 mod gated;
+mod oauth;
 mod python_client;
 mod rmcp_client;
 mod serve;

@@ -31,7 +31,7 @@ fn only_this_machine_is_served_without_keys_or_names() {
     let config = "[servers.a]\ncommand = [\"true\"]\n";
     insta::assert_snapshot!(refused(config, 0, "0.0.0.0:0"), @r"
     Error: without keys everybody could call, so `serve` does not listen at 0.0.0.0:0
-    Hint: make one with `yesgate keys add --user NAME`, or listen at a loopback address
+    Hint: make one with `yesgate keys add --user NAME`, have clients connect (`public_url` in [serve]), or listen at a loopback address
     ");
     insta::assert_snapshot!(refused(config, 1, "0.0.0.0:0"), @r"
     Error: nobody could call at 0.0.0.0:0: no name of this gateway is known

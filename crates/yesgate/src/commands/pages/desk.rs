@@ -225,10 +225,14 @@ impl desk::Desk for Desk {
         for key in keys {
             self.ledger.revoke_key(&key, by).await.map_err(|error| failed(error.into()))?;
         }
+        self.look_at_keys_again().await;
+        Ok(())
+    }
+
+    async fn look_at_keys_again(&self) {
         if let Some(keyring) = &self.keyring {
             keyring.renew().await;
         }
-        Ok(())
     }
 }
 

@@ -15,17 +15,24 @@ use yesgate_gateway::rest::RestFront;
 
 use super::super::shadow;
 use super::changeable;
+use super::connecting::Connecting;
 use super::servers::{Built, Workshop};
 use crate::settings::{Settings, read_config};
 
 /// Watches the configuration for as long as we serve.
-pub(super) async fn watch(in_force: InForce, workshop: Workshop, hub: Arc<Hub>, rest: Arc<RestFront>) {
+pub(super) async fn watch(
+    in_force: InForce,
+    workshop: Workshop,
+    hub: Arc<Hub>,
+    rest: Arc<RestFront>,
+    connecting: Connecting,
+) {
     let Some(path) = in_force.borrow().config_path.clone() else { return };
     let Ok(mut hang_up) = signal(SignalKind::hangup()) else {
         tracing::error!("SIGHUP cannot be listened to, so the configuration is not read again");
         return;
     };
-    let mut running = Running { in_force, workshop, hub, rest };
+    let mut running = Running { in_force, workshop, hub, rest, connecting };
     let mut seen = look(&path);
     loop {
         // A look at the file is cheap, and works where a change is a new link to another file.
@@ -49,6 +56,7 @@ struct Running {
     workshop: Workshop,
     hub: Arc<Hub>,
     rest: Arc<RestFront>,
+    connecting: Connecting,
 }
 
 impl Running {
@@ -84,15 +92,18 @@ impl Running {
         };
         let settled = |config: &Config| {
             let told = (config.notices.clone(), config.mail.clone(), config.oidc.clone());
-            (config.serve.clone(), config.ledger, told, config.telemetry.clone())
+            let oauth = (config.oauth.is_on(&config.serve), config.oauth.external.clone());
+            (config.serve.clone(), config.ledger.clone(), told, oauth, config.telemetry.clone())
         };
         if settled(&config) != settled(&before.config) {
             tracing::warn!(
-                "changes in [serve], [ledger], [notices], [mail], [sign_in] and [telemetry] count from the next start on"
+                "changes in [serve], [ledger], [notices], [mail], [sign_in] and [telemetry], and of `enabled` and `external` in \
+                 [oauth], count from the next start on"
             );
         }
         self.hub.replace(servers);
         self.rest.change(changeable(&config));
+        self.connecting.govern(&config);
         self.hub.govern(&Arc::new(config.policy.clone())).await;
         shadow::shout(&config.policy);
         tracing::info!(servers = config.servers.len(), "the configuration was read again and is in force");

@@ -45,7 +45,7 @@ async fn one_call_ends_all_sessions_and_keys_of_a_person() {
     let ended = ann.delete("/api/me/sessions").await;
     assert_eq!(
         (ended.status, &ended.body),
-        (200, &json!({"sessions": 1, "clients": 1, "intents": 1})),
+        (200, &json!({"sessions": 1, "connections": 0, "clients": 1, "intents": 1})),
         "{}",
         ended.text
     );

@@ -9,7 +9,7 @@ use super::{Play, assert_fits, assert_sound, read};
 /// Fails where something that a finger should hit is smaller than a finger. Words of a sentence may be.
 #[track_caller]
 fn assert_large_enough(page: &Page) {
-    let targets = "button, summary, select, textarea, input:not([type=hidden]), nav a, a.brand, a.what, a.more, .back a";
+    let targets = "button, summary, select, textarea, input:not([type=hidden], [type=checkbox]), label.scope, nav a, a.brand, a.what, a.more, .back a";
     let small = page.evaluate(&format!(
         "[...document.querySelectorAll('{targets}')] \
            .map((element) => [element.outerHTML.slice(0, 80), element.getBoundingClientRect()]) \
@@ -21,7 +21,7 @@ fn assert_large_enough(page: &Page) {
 
 /// How closely a page is looked at.
 #[derive(Clone, Copy)]
-enum Look {
+pub(super) enum Look {
     /// As everybody who might use it.
     Close,
     /// Whether it fits, and did nothing wrong.
@@ -30,7 +30,7 @@ enum Look {
 
 /// Looks at a page with everything on it unfolded.
 #[track_caller]
-fn look_at(page: &Page, device: &str, look: Look) {
+pub(super) fn look_at(page: &Page, device: &str, look: Look) {
     for details in 0..page.count("summary") {
         page.click_on(&format!("summary >> nth={details}"));
     }

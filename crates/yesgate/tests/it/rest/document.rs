@@ -68,6 +68,7 @@ async fn the_description_is_whole() {
     insta::assert_snapshot!(listed.join("\n"), @r"
     delete /api/clients/{client_id}
     delete /api/grants/{grant_id}
+    delete /api/mcp/oauth/clients/{oauth_client_id}
     delete /api/me/sessions
     delete /api/me/sessions/{session_id}
     get /api/audit

@@ -92,7 +92,7 @@ async fn nobody_else_can_look_a_question_up() {
 #[tokio::test]
 async fn a_call_by_mcp_is_polled_by_http() {
     let stage = ServeStage::new(env!("CARGO_BIN_EXE_yesgate"));
-    let public = "[serve]\npublic_url = \"https://gate.example.org\"\n";
+    let public = "[serve]\npublic_url = \"https://gate.example.org\"\n[oauth]\nenabled = false\n";
     let config = format!("{public}{AWAY}{}", stage.child("notes", &[]));
     let stage = stage.config(&config);
     let gateway = stage.start();
