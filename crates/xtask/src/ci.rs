@@ -27,7 +27,7 @@ struct Step {
 }
 
 /// The checks in order; `prepare` comes first, for without the peers the tests would prove less.
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     Step { name: "prepare", purpose: "install what the tests need", work: prepare::run },
     Step {
         name: "format",
@@ -61,6 +61,11 @@ const STEPS: [Step; 9] = [
         name: "upstream",
         purpose: "the suite's client scenarios, against the gateway's side towards servers",
         work: |shell| conformance::run(shell, Scope::Client),
+    },
+    Step {
+        name: "oauth",
+        purpose: "the suite's authorization scenarios, against the gateway as the server that lets clients in",
+        work: |shell| conformance::run(shell, Scope::Authorization),
     },
     Step {
         name: "doctests",

@@ -6,6 +6,7 @@
 //! INVARIANT: a check that is missing counts as a difference; only what `conformance/expected.toml` lists
 //! may differ, and what it lists must differ.
 
+mod authorization;
 mod expected;
 mod results;
 mod subject;
@@ -31,6 +32,8 @@ pub(crate) enum Scope {
     Gateway,
     /// The gateway's side towards servers, with the suite's client scenarios.
     Client,
+    /// The gateway as the server at which clients are let in, with the suite's authorization scenarios.
+    Authorization,
 }
 
 /// One frozen set of requirements of the suite.
@@ -99,6 +102,7 @@ pub(crate) fn run(shell: &Shell, scope: Scope) -> Result<()> {
         Scope::Bare => stage.compare(&expected, &[])?,
         Scope::Gateway => stage.compare(&expected, &[Upstream::Stdio, Upstream::Http, Upstream::Crossed])?,
         Scope::Client => stage.try_clients(&expected)?,
+        Scope::Authorization => stage.try_authorization(&expected)?,
     };
     println!("\n{TABLE_HEAD}\n{}", table.join("\n"));
     if !complaints.is_empty() {

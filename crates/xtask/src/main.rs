@@ -68,6 +68,7 @@ impl Command {
             ["conformance"] => Some(Self::Conformance(Scope::Gateway)),
             ["conformance", "--bare"] => Some(Self::Conformance(Scope::Bare)),
             ["conformance", "--client"] => Some(Self::Conformance(Scope::Client)),
+            ["conformance", "--authorization"] => Some(Self::Conformance(Scope::Authorization)),
             ["bench", rest @ ..] => Some(Self::Bench(rest.iter().map(ToString::to_string).collect())),
             ["help" | "--help" | "-h"] => Some(Self::Help),
             _ => None,
@@ -102,9 +103,10 @@ Usage: cargo xtask <command>
                   install what the tests need, into target/peers; or what the benchmark compares
                   with, into target/peers-bench
   docs [--check]  write the generated pages, or fail if they are stale
-  conformance [--bare | --client]
+  conformance [--bare | --client | --authorization]
                   run the MCP conformance suite: compare the gateway with the bare fixture,
-                  or look at the fixture alone, or at the gateway's side towards servers
+                  or look at the fixture alone, or at the gateway's side towards servers,
+                  or at how it lets clients in
   bench [args]    run the benchmark
   help            say this
 ";
@@ -128,6 +130,7 @@ mod tests {
         check("conformance", Some(&Command::Conformance(Scope::Gateway)));
         check("conformance --bare", Some(&Command::Conformance(Scope::Bare)));
         check("conformance --client", Some(&Command::Conformance(Scope::Client)));
+        check("conformance --authorization", Some(&Command::Conformance(Scope::Authorization)));
         check("conformance --bare --client", None);
         check("bench --quick", Some(&Command::Bench(vec!["--quick".to_owned()])));
         check("", None);

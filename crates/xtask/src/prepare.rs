@@ -212,7 +212,7 @@ const NODE_PROGRAM: SystemProgram = SystemProgram {
 const NPM: SystemProgram =
     SystemProgram { name: "npm", debian: &["npm"], probe: |shell| shell.program("npm").args(&["--version"]) };
 
-const PEER_PROGRAMS: [SystemProgram; 6] = [
+const PEER_PROGRAMS: [SystemProgram; 7] = [
     PYTHON,
     NODE_PROGRAM,
     NPM,
@@ -226,6 +226,15 @@ const PEER_PROGRAMS: [SystemProgram; 6] = [
         name: "OpenSSH",
         debian: &["openssh-client"],
         probe: |shell| shell.program("ssh").args(&["-V"]),
+    },
+    // Tests start a server of their own; where Debian has it, it is on no path.
+    SystemProgram {
+        name: "PostgreSQL",
+        debian: &["postgresql", "postgresql-client"],
+        probe: |shell| {
+            let there = "ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null";
+            shell.program("sh").args(&["-c", there])
+        },
     },
 ];
 

@@ -9,6 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
+use crate::conformance::authorization::REVISIONS;
 use crate::conformance::results::{Difference, Shortfall};
 use crate::conformance::{REQUIREMENTS, Upstream};
 
@@ -19,7 +20,9 @@ pub(super) struct Expected {
     #[serde(default)]
     difference: Vec<Entry>,
     #[serde(default)]
-    client: Vec<ClientEntry>,
+    client: Vec<ShortfallEntry>,
+    #[serde(default)]
+    authorization: Vec<ShortfallEntry>,
 }
 
 /// One check that may differ.
@@ -34,10 +37,10 @@ struct Entry {
     reason: String,
 }
 
-/// One client scenario, or one check of it, that the gateway need not pass.
+/// One scenario, or one check of it, that the gateway need not pass.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ClientEntry {
+struct ShortfallEntry {
     requirements: String,
     scenario: String,
     /// Absent: all that is not passed.
@@ -60,6 +63,14 @@ impl Expected {
         for (requirements, scenario, reason) in differences.chain(clients) {
             if !REQUIREMENTS.iter().any(|known| known.revision == requirements) {
                 bail!("`{requirements}` is no requirement set");
+            }
+            if reason.trim().is_empty() {
+                bail!("an entry for `{scenario}` has no reason");
+            }
+        }
+        for ShortfallEntry { requirements, scenario, reason, .. } in &expected.authorization {
+            if !REVISIONS.iter().any(|(known, _)| known == requirements) {
+                bail!("`{requirements}` is no revision of the protocol");
             }
             if reason.trim().is_empty() {
                 bail!("an entry for `{scenario}` has no reason");
@@ -94,20 +105,29 @@ impl Expected {
 
     /// The same for the client scenarios.
     pub(super) fn client_complaints(&self, shortfalls: &[Shortfall]) -> Vec<String> {
+        ShortfallEntry::complaints(&self.client, shortfalls)
+    }
+
+    /// The same for the authorization scenarios.
+    pub(super) fn authorization_complaints(&self, shortfalls: &[Shortfall]) -> Vec<String> {
+        ShortfallEntry::complaints(&self.authorization, shortfalls)
+    }
+}
+
+impl ShortfallEntry {
+    fn complaints(entries: &[Self], shortfalls: &[Shortfall]) -> Vec<String> {
         let unexpected = shortfalls
             .iter()
-            .filter(|found| !self.client.iter().any(|entry| entry.covers(found)))
+            .filter(|found| !entries.iter().any(|entry| entry.covers(found)))
             .map(|found| format!("  {found}"));
-        let stale = self.client.iter().filter(|entry| !shortfalls.iter().any(|found| entry.covers(found)));
-        let stale = stale.map(|ClientEntry { requirements, scenario, check, .. }| {
+        let stale = entries.iter().filter(|entry| !shortfalls.iter().any(|found| entry.covers(found)));
+        let stale = stale.map(|Self { requirements, scenario, check, .. }| {
             let check = check.as_deref().unwrap_or("all of it");
             format!("  {requirements}: {scenario}: {check}: is passed; take it off the list")
         });
         unexpected.chain(stale).collect()
     }
-}
 
-impl ClientEntry {
     fn covers(&self, found: &Shortfall) -> bool {
         found.requirements == self.requirements
             && found.scenario == self.scenario
@@ -185,6 +205,18 @@ mod tests {
         assert_eq!(count(&entry(""), &short), 0);
         assert_eq!(count(&entry("check = \"a\"\n"), &short), 1);
         assert_eq!(count(&entry(""), &[]), 1);
+    }
+
+    #[test]
+    fn an_authorization_scenario_that_is_passed_must_not_be_listed() {
+        let entry =
+            "[[authorization]]\nrequirements = \"2025-03-26\"\nscenario = \"code\"\nreason = \"so\"\n";
+        let short = results("code", &[("a", "FAILURE")]).shortfalls("2025-03-26");
+        let count =
+            |text: &str, short: &[_]| Expected::parse(text).unwrap().authorization_complaints(short).len();
+        assert_eq!((count("", &short), count(entry, &short), count(entry, &[])), (1, 0, 1));
+        assert!(Expected::parse(&entry.replace("2025-03-26", "2025-03-27")).is_err());
+        assert!(Expected::parse(&entry.replace("\"so\"", "\"\"")).is_err());
     }
 
     #[test]

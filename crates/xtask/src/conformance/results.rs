@@ -16,6 +16,7 @@ use crate::conformance::Upstream;
 pub(super) enum Leg {
     Server,
     Client,
+    Authorization,
 }
 
 /// The checks of one run, by scenario.
@@ -76,6 +77,7 @@ impl Results {
             let scenario = match leg {
                 Leg::Server => scenario.strip_prefix("server-").unwrap_or(scenario),
                 Leg::Client => scenario,
+                Leg::Authorization => scenario.strip_prefix("authorization-server-").unwrap_or(scenario),
             };
             let text = fs::read_to_string(entry.path().join("checks.json"))
                 .with_context(|| format!("the checks of `{scenario}` cannot be read"))?;

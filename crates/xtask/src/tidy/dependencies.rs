@@ -11,14 +11,18 @@ use crate::shell::Shell;
 /// Every crate that ships, and the crates of the house that it may use.
 ///
 /// A new crate or a new arrow is a decision: it gets a page in `docs/decisions` and a line here.
-const MAY_USE: [(&str, &[&str]); 9] = [
+const MAY_USE: [(&str, &[&str]); 10] = [
     ("yesgate-core", &[]),
     ("yesgate-ledger", &["yesgate-core"]),
     ("yesgate-http", &["yesgate-core"]),
     ("yesgate-proof", &["yesgate-core"]),
     ("yesgate-oidc", &["yesgate-core", "yesgate-http"]),
+    ("yesgate-oauth", &["yesgate-core", "yesgate-ledger", "yesgate-http", "yesgate-oidc"]),
     ("yesgate-gateway", &["yesgate-core", "yesgate-ledger", "yesgate-http"]),
-    ("yesgate-web", &["yesgate-core", "yesgate-ledger", "yesgate-http", "yesgate-oidc", "yesgate-proof"]),
+    (
+        "yesgate-web",
+        &["yesgate-core", "yesgate-ledger", "yesgate-http", "yesgate-oauth", "yesgate-oidc", "yesgate-proof"],
+    ),
     ("yesgate-notice", &["yesgate-core", "yesgate-ledger", "yesgate-http"]),
     (
         "yesgate",
@@ -26,6 +30,7 @@ const MAY_USE: [(&str, &[&str]); 9] = [
             "yesgate-core",
             "yesgate-ledger",
             "yesgate-http",
+            "yesgate-oauth",
             "yesgate-oidc",
             "yesgate-proof",
             "yesgate-gateway",
@@ -36,7 +41,8 @@ const MAY_USE: [(&str, &[&str]); 9] = [
 ];
 
 /// Crates that never ship: they may use what they like, and only tests may use them.
-const DEVELOPMENT: [&str; 4] = ["yesgate-testkit", "yesgate-bench", "yesgate-examples", "xtask"];
+const DEVELOPMENT: [&str; 5] =
+    ["yesgate-testkit", "yesgate-model", "yesgate-bench", "yesgate-examples", "xtask"];
 
 /// The features of rmcp that the agent's side may use: signing in to servers, and what that needs to compile.
 ///
