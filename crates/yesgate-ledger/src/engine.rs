@@ -27,6 +27,16 @@ pub(crate) trait Sql {
     /// Runs a statement whose failure need not be known before the change is settled, so that nobody waits for it.
     fn write(&self, sql: &str, values: &[Value<'_>], expected: Expected) -> Result<(), LedgerError>;
 
+    /// Writes the same for several rows. Where one of them fails, all of them may.
+    fn write_many(
+        &self,
+        sql: &str,
+        all: &[Vec<Value<'static>>],
+        expected: &Expected,
+    ) -> Result<(), LedgerError> {
+        all.iter().try_for_each(|values| self.write(sql, values, expected.clone()))
+    }
+
     /// Hands over the rows of a look-up one by one, as of one moment.
     fn each(
         &self,
@@ -35,8 +45,8 @@ pub(crate) trait Sql {
         visit: &mut dyn FnMut(&Row) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError>;
 
-    /// Says that a look-up is about to come. An engine that is far away sends it at once; whatever is written before it
-    /// comes takes that back.
+    /// Says that a look-up is about to come. An engine that is far away sends all of them at once when the first one
+    /// comes; whatever is written before that takes it back.
     fn ahead(&self, _sql: &str, _values: &[Value<'_>]) -> Result<(), LedgerError> {
         Ok(())
     }
@@ -49,7 +59,7 @@ pub(crate) trait Sql {
 }
 
 /// How many rows a write must change.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Expected {
     /// As many as there are.
     Any,
@@ -58,11 +68,11 @@ pub(crate) enum Expected {
 }
 
 impl Expected {
-    /// Compares with what was changed.
-    pub(crate) fn check(self, changed: u64) -> Result<(), LedgerError> {
+    /// Compares what a statement changed with how often it was meant.
+    pub(crate) fn check(self, changed: u64, count: u64) -> Result<(), LedgerError> {
         match self {
             Self::Any => Ok(()),
-            Self::One(_) if changed == 1 => Ok(()),
+            Self::One(_) if changed == count => Ok(()),
             Self::One(otherwise) => Err(otherwise),
         }
     }
@@ -72,6 +82,9 @@ impl Expected {
 pub(crate) trait Transactions {
     /// Begins a transaction that is the only one that changes anything, on any node.
     fn begin(&mut self) -> Result<Begun, LedgerError>;
+
+    /// How many changes are carried out together at most, where they have nothing to do with each other.
+    fn together(&self) -> usize;
 
     /// Begins a change that can be taken back alone.
     fn begin_change(&self) -> Result<(), LedgerError>;

@@ -10,6 +10,7 @@ mod keys;
 mod listing;
 mod looking;
 mod nodes;
+mod notes;
 pub(crate) mod oauth;
 mod pace;
 mod people;
@@ -18,6 +19,7 @@ mod regime;
 mod rows;
 mod tally;
 mod verify;
+mod wave;
 mod writer;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

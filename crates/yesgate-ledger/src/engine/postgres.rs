@@ -10,6 +10,7 @@
 pub(crate) mod address;
 pub(crate) mod connection;
 mod fault;
+mod many;
 pub(crate) mod schema;
 mod tls;
 mod types;

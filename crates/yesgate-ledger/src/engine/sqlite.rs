@@ -31,7 +31,7 @@ impl Sql for Connection {
     }
 
     fn write(&self, sql: &str, values: &[Value<'_>], expected: Expected) -> Result<(), LedgerError> {
-        expected.check(Sql::execute(self, sql, values)?)
+        expected.check(Sql::execute(self, sql, values)?, 1)
     }
 
     fn each(
@@ -82,6 +82,11 @@ impl Transactions for SqliteWriter {
         let head = Head::load(&self.connection)?;
         // Others see the lock on its boot file for as long as it lives.
         Ok(Begun { head, clock: self.clock.now(), presence: Presence::Seen })
+    }
+
+    fn together(&self) -> usize {
+        // A statement costs no round trip here: there is nothing to be saved.
+        1
     }
 
     fn begin_change(&self) -> Result<(), LedgerError> {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::error::LedgerError;
 
 /// One value.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Value<'a> {
     /// None.
     Null,
@@ -103,6 +103,14 @@ impl Row {
     /// Makes a row of its values.
     pub(crate) const fn new(values: Vec<Value<'static>>) -> Self {
         Self(values)
+    }
+
+    /// Takes the last column for the place of the row among several look-ups.
+    pub(crate) fn with_place(mut self) -> Result<(i64, Self), LedgerError> {
+        match self.0.pop() {
+            Some(Value::Int(place)) => Ok((place, self)),
+            Some(Value::Null | Value::Text(_) | Value::Blob(_)) | None => Err(misshapen()),
+        }
     }
 
     /// Reads one column. What is of another type was not stored by us.

@@ -11,10 +11,12 @@ use yesgate_core::id::{BootId, IntentId};
 use yesgate_core::intent::{DoneKind, Intent, SlotKey, State};
 use yesgate_core::json::CanonicalJson;
 
+use super::notes::Notes;
+use super::regime::HeldBack;
 use super::rows::{self, Loaded};
 use super::{budgets, grants, keys, oauth, pace, people, queries, regime, tally};
 use crate::change::{Change, Found, Target};
-use crate::engine::value::values;
+use crate::engine::value::{Value, values};
 use crate::engine::{Presence, Sql, Transactions};
 use crate::error::LedgerError;
 use crate::head::{self, Head};
@@ -30,6 +32,8 @@ pub(super) type Run = (IntentId, Option<BootId>);
 pub(super) struct Batch<'a> {
     pub(super) engine: &'a dyn Transactions,
     pub(super) connection: &'a dyn Sql,
+    /// The same connection, where writes can be noted in place of being sent.
+    pub(super) notes: &'a Notes<'a>,
     pub(super) seal: &'a Seal,
     pub(super) life: &'a Life,
     pub(super) now: Timestamp,
@@ -38,6 +42,8 @@ pub(super) struct Batch<'a> {
     pub(super) touched: Touched,
     /// What begins to run by this transaction.
     pub(super) begun: Vec<Run>,
+    /// Of whom nothing may be let go, where that is known.
+    pub(super) held_back: Option<HeldBack>,
 }
 
 /// Whether any intent was looked at or any row written.
@@ -47,23 +53,27 @@ pub(super) enum Touched {
     No,
 }
 
+/// What was looked up for a change.
+pub(super) struct Looked {
+    pub(super) loaded: Vec<Loaded>,
+    pub(super) found: Found,
+}
+
 impl Batch<'_> {
     /// Carries out one change, whole or not at all. The outer error: the batch is lost.
-    pub(super) fn try_one(
-        &mut self,
-        change: &mut dyn Change,
-        next: Option<&Target>,
-    ) -> Result<Result<(), LedgerError>, LedgerError> {
+    pub(super) fn alone(&mut self, change: &mut dyn Change) -> Result<Result<(), LedgerError>, LedgerError> {
         if change.is_abandoned() {
             return Ok(Err(LedgerError::Closed));
         }
         self.engine.begin_change()?;
         let (head, begun) = (self.head, self.begun.len());
-        let so_far = self.one(change);
-        // While the answers to what was written are on their way, so is what the next one needs.
-        if let (Ok(()), Some(next)) = (&so_far, next) {
-            self.ahead(next)?;
-        }
+        let target = change.target().clone();
+        let so_far = self
+            .ahead(&target)
+            .and_then(|()| self.look(&target))
+            .and_then(|looked| self.act(change, &target, looked));
+        // It may have changed that.
+        self.held_back = None;
         let outcome = self.engine.end_change(so_far)?;
         if outcome.is_err() {
             self.head = head;
@@ -78,26 +88,36 @@ impl Batch<'_> {
         regime::ahead(self.connection)
     }
 
-    fn one(&mut self, change: &mut dyn Change) -> Result<(), LedgerError> {
-        let target = change.target().clone();
-        let mut loaded = rows::load(self.connection, self.seal, &target, self.now)?;
-        if let Target::RunningOf(boot) = &target
+    /// Looks up what a change needs.
+    pub(super) fn look(&mut self, target: &Target) -> Result<Looked, LedgerError> {
+        let mut loaded = rows::load(self.connection, self.seal, target, self.now)?;
+        if let Target::RunningOf(boot) = target
             && !self.life.is_over(self.connection, boot)?
         {
             // It has come back meanwhile.
             loaded.clear();
         }
-        budgets::fill(self.connection, &target, &mut loaded, self.now)?;
+        budgets::fill(self.connection, target, &mut loaded, self.now)?;
         if !loaded.is_empty() {
             self.touched = Touched::Yes;
         }
-        let found = self.found(&target, &loaded)?;
+        let found = self.found(target, &loaded)?;
+        Ok(Looked { loaded, found })
+    }
+
+    /// Lets a change do what it does, and writes it down.
+    pub(super) fn act(
+        &mut self,
+        change: &mut dyn Change,
+        target: &Target,
+        Looked { loaded, found }: Looked,
+    ) -> Result<(), LedgerError> {
         let now = self.now;
         let effects =
             catch_unwind(AssertUnwindSafe(|| change.apply(found, now))).map_err(|_| LedgerError::Panicked)?;
         for intent in effects.intents {
             let before = loaded.iter().find(|loaded| loaded.intent.id() == intent.id());
-            self.store(intent, before, &target)?;
+            self.store(intent, before, target)?;
         }
         self.purge(&effects.purged, &loaded, &effects.events)?;
         for write in effects.writes {
@@ -218,35 +238,42 @@ impl Batch<'_> {
 
     /// Whatever was decided before, nothing of a frozen caller is asked or let go, and nothing at all once
     /// everything is stopped.
-    fn refuse_if_held_back(&self, intent: &Intent) -> Result<(), LedgerError> {
-        if regime::is_held_back(self.connection, &intent.question().binding.caller)? {
-            return Err(LedgerError::HeldBack);
-        }
-        Ok(())
+    fn refuse_if_held_back(&mut self, intent: &Intent) -> Result<(), LedgerError> {
+        let caller = &intent.question().binding.caller;
+        let holds = match &self.held_back {
+            Some(known) => known.holds(caller),
+            None => self.held_back.insert(HeldBack::load(self.connection)?).holds(caller),
+        };
+        if holds { Err(LedgerError::HeldBack) } else { Ok(()) }
     }
 
-    /// Writes the next row of the audit trail.
+    /// Writes the next row of the audit trail, and what it determines.
     fn append(&mut self, entry: &AuditEntry) -> Result<(), LedgerError> {
+        self.touched = Touched::Yes;
+        if let Some(entry) = self.notes.entry(entry) {
+            let row = self.next_row(entry)?;
+            self.connection.put(APPEND, &row)?;
+        }
+        self.keep_what_it_tells(entry)
+    }
+
+    /// The next row of the audit trail, which is its end from here on.
+    pub(super) fn next_row(&mut self, entry: &AuditEntry) -> Result<Vec<Value<'static>>, LedgerError> {
         let unwritable = || LedgerError::Store("an audit row cannot be written down".to_owned());
         let value = serde_json::to_value(entry).map_err(|_| unwritable())?;
         let body = CanonicalJson::of(&value).map_err(|_| unwritable())?;
         let event = value.get("event").and_then(serde_json::Value::as_str);
         let sequence = self.head.sequence.checked_add(1).ok_or_else(unwritable)?;
         let hash = chain(&self.head.hash, sequence, body.as_str());
-        self.connection.put(
-            "INSERT INTO audit (sequence, intent, event, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)",
-            values![
-                head::stored(sequence),
-                entry.intent.as_ref().map(|id| id.as_str()),
-                event,
-                body.as_str(),
-                hash.as_bytes()
-            ],
-        )?;
         self.head.sequence = sequence;
         self.head.hash = hash;
-        self.touched = Touched::Yes;
-        self.keep_what_it_tells(entry)
+        Ok(vec![
+            head::stored(sequence).into(),
+            entry.intent.as_ref().map(|id| id.as_str().to_owned()).into(),
+            event.map(str::to_owned).into(),
+            body.as_str().to_owned().into(),
+            hash.as_bytes().to_vec().into(),
+        ])
     }
 
     /// Keeps what a row itself determines: there is no pin, no first use, no revocation and no counted amount
@@ -322,6 +349,10 @@ impl Batch<'_> {
         }
     }
 }
+
+/// Writes a row of the audit trail.
+pub(super) const APPEND: &str =
+    "INSERT INTO audit (sequence, intent, event, body, hash) VALUES (?1, ?2, ?3, ?4, ?5)";
 
 /// Whether the rows tell how the intent came to be what it is now.
 fn accounts_for(entries: &[AuditEntry], before: Option<&Loaded>, intent: &Intent) -> bool {

@@ -146,9 +146,10 @@ pub(super) fn count(
 
 /// Gives back what did not run, together with the row that says so.
 pub(super) fn give_back(connection: &dyn Sql, id: &IntentId) -> Result<(), LedgerError> {
-    connection.put("DELETE FROM spend WHERE intent = ?1", values![id.as_str()])?;
-    Ok(())
+    connection.put(GIVE_BACK, values![id.as_str()])
 }
+
+pub(super) const GIVE_BACK: &str = "DELETE FROM spend WHERE intent = ?1";
 
 /// Everything that is counted, for comparing with the audit trail.
 pub(super) fn all(connection: &dyn Sql) -> Result<BTreeMap<(IntentId, BudgetName), Spending>, LedgerError> {

@@ -32,12 +32,14 @@ pub(super) fn add(connection: &dyn Sql, seal: &Seal, grant: &Grant) -> Result<()
 /// Counts a use: one conditional write, which fails where there is none left.
 pub(super) fn use_once(connection: &dyn Sql, id: &GrantId) -> Result<(), LedgerError> {
     connection.write(
-        "UPDATE remembered SET used = used + 1
-             WHERE id = ?1 AND revoked_at IS NULL AND (uses IS NULL OR used < uses)",
+        USE,
         values![id.as_str()],
         Expected::One(LedgerError::Store(format!("`{id}` has no use left"))),
     )
 }
+
+pub(super) const USE: &str = "UPDATE remembered SET used = used + 1
+     WHERE id = ?1 AND revoked_at IS NULL AND (uses IS NULL OR used < uses)";
 
 /// Takes one back that counts; for another one the row would be untrue.
 pub(super) fn revoke(connection: &dyn Sql, id: &GrantId, now: Timestamp) -> Result<(), LedgerError> {

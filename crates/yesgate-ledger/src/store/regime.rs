@@ -1,6 +1,6 @@
 //! What humans set for callers, as rows: the last word of each kind about each caller.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::caller::Caller;
@@ -74,19 +74,35 @@ pub(super) fn keep(connection: &dyn Sql, (kind, name): &Key, words: Option<&str>
     Ok(())
 }
 
-/// Whether nothing of a caller may be let go.
-pub(super) fn is_held_back(connection: &dyn Sql, caller: &Caller) -> Result<bool, LedgerError> {
-    let name = name(caller);
-    let mut is_held_back = false;
-    connection.each(HELD_BACK, &[], &mut |row| {
-        let (kind, whom): (String, String) = (row.get(0)?, row.get(1)?);
-        is_held_back |= kind == STOPPED || (kind == FROZEN && whom == name);
-        Ok(())
-    })?;
-    Ok(is_held_back)
+/// Of whom nothing may be let go.
+#[derive(Debug, Default)]
+pub(super) struct HeldBack {
+    is_stopped: bool,
+    frozen: BTreeSet<String>,
 }
 
-/// Says that [`is_held_back`] is about to come.
+impl HeldBack {
+    /// As it is now.
+    pub(super) fn load(connection: &dyn Sql) -> Result<Self, LedgerError> {
+        let mut held_back = Self::default();
+        connection.each(HELD_BACK, &[], &mut |row| {
+            let kind: String = row.get(0)?;
+            held_back.is_stopped |= kind == STOPPED;
+            if kind == FROZEN {
+                held_back.frozen.insert(row.get(1)?);
+            }
+            Ok(())
+        })?;
+        Ok(held_back)
+    }
+
+    /// Whether nothing of a caller may be let go.
+    pub(super) fn holds(&self, caller: &Caller) -> bool {
+        self.is_stopped || (!self.frozen.is_empty() && self.frozen.contains(&name(caller)))
+    }
+}
+
+/// Says that [`HeldBack::load`] is about to come.
 pub(super) fn ahead(connection: &dyn Sql) -> Result<(), LedgerError> {
     connection.ahead(HELD_BACK, &[])
 }

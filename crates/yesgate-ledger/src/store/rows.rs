@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use yesgate_core::intent::{Awaited, Intent, SlotKey, State};
 
-use super::{grants, oauth};
+use super::{grants, oauth, pace};
 use crate::change::{CHUNK, Target};
 use crate::engine::value::{Row, Value, values};
 use crate::engine::{Expected, Sql};
@@ -65,9 +65,14 @@ pub(super) fn ahead(connection: &dyn Sql, target: &Target, now: Timestamp) -> Re
     match target {
         Target::Intent(id) => soon(BY_ID, values![id.as_str()]),
         Target::Token(hash) => soon(BY_TOKEN, values![hash.0.as_bytes()]),
-        Target::Slot(slot, _) | Target::Asking(slot, ..) => {
+        Target::Slot(slot, _) => {
             soon(OF_SLOT, values![slot.0.as_bytes(), nanoseconds(now)])?;
             grants::ahead(connection, *slot)
+        }
+        Target::Asking(slot, caller, pace, _) => {
+            soon(OF_SLOT, values![slot.0.as_bytes(), nanoseconds(now)])?;
+            grants::ahead(connection, *slot)?;
+            pace::ahead(connection, caller, pace, now)
         }
         Target::Nothing
         | Target::Keys
@@ -143,9 +148,7 @@ pub(super) fn insert(
 ) -> Result<(), LedgerError> {
     let columns = Columns::of(intent);
     connection.put(
-        "INSERT INTO intent (id, version, slot, digest, token_hash, state, server, identity, decide_by, run_by,
-                             boot, handed_over, purged_at, is_awaited, matters_until, touched_at, org, sealed)
-         VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+        INSERT,
         values![
             columns.id,
             &columns.slot,
@@ -179,10 +182,7 @@ pub(super) fn update(
 ) -> Result<(), LedgerError> {
     let columns = Columns::of(intent);
     connection.write(
-        "UPDATE intent
-         SET version = version + 1, token_hash = ?1, state = ?2, decide_by = ?3, run_by = ?4, boot = ?5,
-             handed_over = ?6, purged_at = ?7, is_awaited = ?8, matters_until = ?9, touched_at = ?10, sealed = ?11
-         WHERE id = ?12 AND version = ?13 AND state = ?14 AND digest = ?15",
+        UPDATE,
         values![
             columns.token_hash.as_ref(),
             columns.state,
@@ -203,6 +203,16 @@ pub(super) fn update(
         Expected::One(LedgerError::Conflict(intent.id().clone())),
     )
 }
+
+pub(super) const INSERT: &str =
+    "INSERT INTO intent (id, version, slot, digest, token_hash, state, server, identity, decide_by, run_by,
+                         boot, handed_over, purged_at, is_awaited, matters_until, touched_at, org, sealed)
+     VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
+
+pub(super) const UPDATE: &str = "UPDATE intent
+     SET version = version + 1, token_hash = ?1, state = ?2, decide_by = ?3, run_by = ?4, boot = ?5,
+         handed_over = ?6, purged_at = ?7, is_awaited = ?8, matters_until = ?9, touched_at = ?10, sealed = ?11
+     WHERE id = ?12 AND version = ?13 AND state = ?14 AND digest = ?15";
 
 /// What stands beside the body of an intent, so that it can be searched.
 #[derive(Debug, Eq, PartialEq)]

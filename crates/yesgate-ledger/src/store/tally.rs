@@ -8,7 +8,7 @@ use yesgate_core::id::OrgId;
 use yesgate_core::intent::{Answer, Decision, Intent, State, Surface};
 
 use crate::engine::Sql;
-use crate::engine::value::values;
+use crate::engine::value::{Value, values};
 use crate::error::LedgerError;
 use crate::figures::{DayFigures, Figures, PersonFigures, Pondered, date_of, day_of};
 
@@ -21,12 +21,7 @@ pub(super) fn note(
 ) -> Result<(), LedgerError> {
     let org = &intent.question().binding.caller.org;
     let add = |what: &str, who: &str, took: i64| -> Result<(), LedgerError> {
-        connection.put(
-            "INSERT INTO tally (org, day, what, who, took, count) VALUES (?1, ?2, ?3, ?4, ?5, 1)
-                 ON CONFLICT (org, day, what, who, took) DO UPDATE SET count = tally.count + 1",
-            values![org.as_str(), day_of(now), what, who, took],
-        )?;
-        Ok(())
+        connection.put(ADD, values![org.as_str(), day_of(now), what, who, took, 1_i64])
     };
     let said = |decision: &Decision, took: i64| {
         let what = match decision.answer {
@@ -55,6 +50,28 @@ pub(super) fn note(
         (_, _, _) => Ok(()),
     }
 }
+
+/// Adds what several have counted, so that each sum is touched once.
+pub(super) fn add_up(all: Vec<Vec<Value<'static>>>) -> Vec<Vec<Value<'static>>> {
+    let mut sums: Vec<(Vec<Value<'static>>, i64)> = Vec::new();
+    for mut values in all {
+        let Some(Value::Int(count)) = values.pop() else { continue };
+        match sums.iter_mut().find(|(key, _)| *key == values) {
+            Some((_, sum)) => *sum = sum.saturating_add(count),
+            None => sums.push((values, count)),
+        }
+    }
+    let row = |(mut key, sum): (Vec<Value<'static>>, i64)| {
+        key.push(Value::Int(sum));
+        key
+    };
+    sums.into_iter().map(row).collect()
+}
+
+/// Adds to one sum; the last parameter is how much.
+pub(super) const ADD: &str =
+    "INSERT INTO tally (org, day, what, who, took, count) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+     ON CONFLICT (org, day, what, who, took) DO UPDATE SET count = tally.count + excluded.count";
 
 /// Adds the sums of the last days up.
 pub(super) fn figures(connection: &dyn Sql, org: &OrgId, today: i64) -> Result<Figures, LedgerError> {

@@ -12,6 +12,7 @@ use yesgate_core::intent::{DoneKind, Intent, State};
 
 use super::ReadJob;
 use super::batch::{Batch, Run, Touched};
+use super::notes::Notes;
 use crate::change::{Change, Effects, Found, Target};
 use crate::changes::Bell;
 use crate::engine::{Begun, Transactions};
@@ -103,9 +104,11 @@ impl Writer {
         let now = never_back(clock, &before)?;
         let (engine, seal, life) = (&*self.engine, &*self.seal, &self.life);
         let connection = engine.as_sql();
+        let notes = Notes::new(connection);
         let mut batch = Batch {
             engine,
-            connection,
+            connection: &notes,
+            notes: &notes,
             seal,
             life,
             now,
@@ -113,17 +116,12 @@ impl Writer {
             head: before,
             touched: Touched::No,
             begun: Vec::new(),
+            held_back: None,
         };
-        let targets: Vec<Target> = changes.iter().map(|change| change.target().clone()).collect();
-        if let Some(first) = targets.first() {
-            batch.ahead(first)?;
+        let mut outcomes = Vec::with_capacity(changes.len());
+        while let Some(rest) = changes.get_mut(outcomes.len()..).filter(|rest| !rest.is_empty()) {
+            outcomes.extend(batch.some(rest)?);
         }
-        let next = targets.iter().skip(1).map(Some).chain([None]);
-        let outcomes: Vec<_> = changes
-            .iter_mut()
-            .zip(next)
-            .map(|(change, next)| batch.try_one(change.as_mut(), next))
-            .collect::<Result<_, LedgerError>>()?;
         let Batch { mut head, touched, begun, .. } = batch;
         // Whoever looked at an intent may have told somebody "too late": that stays true.
         if touched == Touched::Yes {

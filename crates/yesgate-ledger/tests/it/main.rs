@@ -67,6 +67,8 @@ mod stops;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod together;
+#[cfg(test)]
 mod tokens;
 #[cfg(test)]
 mod wakeups;

@@ -3,6 +3,8 @@
 //! INVARIANT: statements reach the database in the order in which they were given. What a statement before said is
 //! heard before anything relies on it: a failure comes out at the next look-up, or when the change is settled.
 
+mod ahead;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
@@ -13,12 +15,14 @@ use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::types::BorrowToSql;
 use tokio_postgres::{AsyncMessage, Client, RowStream, Statement};
 
+use self::ahead::{Ahead, side_by_side};
 use super::address::DatabaseAddress;
 use super::fault::{in_our_words, is_certain, unreachable};
 use super::tls::Tls;
-use super::types;
+use super::{many, types};
 use crate::engine::value::{Row, Value};
 use crate::engine::{Dialect, Expected, Sql};
 use crate::error::LedgerError;
@@ -28,9 +32,10 @@ pub(crate) struct PgConnection {
     client: Arc<Client>,
     runtime: Runtime,
     statements: RefCell<HashMap<String, Statement>>,
+    /// The forms for many of statements, where they have one.
+    for_many: RefCell<HashMap<String, Option<Statement>>>,
     sent: RefCell<Vec<Sent>>,
-    /// Look-ups that were sent before somebody waits for them. INVARIANT: nothing was written since.
-    ahead: RefCell<Vec<Ahead>>,
+    ahead: RefCell<Ahead>,
     /// What the database said without having been asked.
     notices: Arc<Mutex<Vec<String>>>,
 }
@@ -38,21 +43,9 @@ pub(crate) struct PgConnection {
 /// A write that is under way.
 struct Sent {
     answer: Answer<u64>,
+    /// How many times the statement was meant.
+    count: u64,
     expected: Expected,
-}
-
-/// A look-up that was sent before somebody waits for it.
-struct Ahead {
-    sql: String,
-    values: Vec<Value<'static>>,
-    found: Finding,
-}
-
-enum Finding {
-    /// It is under way.
-    Sent(Answer<RowStream>),
-    /// What it found.
-    Here(Vec<Row>),
 }
 
 type Problem = tokio_postgres::Error;
@@ -82,6 +75,7 @@ impl PgConnection {
             client: Arc::new(client),
             runtime,
             statements: RefCell::default(),
+            for_many: RefCell::default(),
             sent: RefCell::default(),
             ahead: RefCell::default(),
             notices,
@@ -96,7 +90,13 @@ impl PgConnection {
     /// Sends statements that have no parameters and yield nothing, without waiting.
     pub(crate) fn send_batch(&self, sql: &'static str) {
         let client = Arc::clone(&self.client);
-        self.hand_over(Box::pin(async move { client.batch_execute(sql).await.map(|()| 0) }), Expected::Any);
+        let answer = Box::pin(async move { client.batch_execute(sql).await.map(|()| 0) });
+        self.hand_over(answer, 1, Expected::Any);
+    }
+
+    /// Has statements prepared, so that sending them waits for nothing.
+    pub(crate) fn get_ready(&self, statements: &[&str]) -> Result<(), LedgerError> {
+        statements.iter().try_for_each(|sql| self.prepared(sql).map(drop))
     }
 
     /// Sends a look-up without waiting for what it finds.
@@ -106,14 +106,20 @@ impl PgConnection {
         values: &[Value<'_>],
     ) -> Result<Answer<RowStream>, LedgerError> {
         let statement = self.prepared(sql)?;
+        Ok(self.send(statement, owned(values)?))
+    }
+
+    fn send<P>(&self, statement: Statement, parameters: Vec<P>) -> Answer<RowStream>
+    where
+        P: BorrowToSql + 'static,
+    {
         let client = Arc::clone(&self.client);
-        let values = owned(values);
         let mut answer: Answer<RowStream> =
-            Box::pin(async move { client.query_raw(&statement, values).await });
-        Ok(match poll_once(&mut answer) {
+            Box::pin(async move { client.query_raw(&statement, parameters).await });
+        match poll_once(&mut answer) {
             Poll::Ready(ready) => Box::pin(std::future::ready(ready)),
             Poll::Pending => answer,
-        })
+        }
     }
 
     /// Waits for what a look-up finds.
@@ -144,7 +150,7 @@ impl PgConnection {
 
     /// Commits what was written, and hears that it counts.
     pub(crate) fn commit(&self) -> Result<(), LedgerError> {
-        self.ahead.borrow_mut().clear();
+        self.forget_ahead();
         if let Some(notice) = self.take_notice() {
             return Err(LedgerError::Store(format!("the database warned: {notice}")));
         }
@@ -175,7 +181,7 @@ impl PgConnection {
 
     /// Runs statements that have no parameters, and waits.
     pub(crate) fn batch(&self, sql: &str) -> Result<(), LedgerError> {
-        self.ahead.borrow_mut().clear();
+        self.forget_ahead();
         self.settle()?;
         self.runtime.block_on(self.client.batch_execute(sql)).map_err(|error| in_our_words(&error))
     }
@@ -185,26 +191,6 @@ impl PgConnection {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).drain(..).next()
     }
 
-    /// Takes in what is under way. An answer that nobody takes would hold up all that come after it.
-    fn land(&self) -> Result<(), LedgerError> {
-        let under_way = std::mem::take(&mut *self.ahead.borrow_mut());
-        for Ahead { sql, values, found } in under_way {
-            let rows = match found {
-                Finding::Here(rows) => rows,
-                Finding::Sent(answer) => {
-                    let mut rows = Vec::new();
-                    self.receive(answer, &mut |row| {
-                        rows.push(row.clone());
-                        Ok(())
-                    })?;
-                    rows
-                }
-            };
-            self.ahead.borrow_mut().push(Ahead { sql, values, found: Finding::Here(rows) });
-        }
-        Ok(())
-    }
-
     fn hear_all(&self) -> Result<(), Failure> {
         let sent = std::mem::take(&mut *self.sent.borrow_mut());
         if sent.is_empty() {
@@ -212,9 +198,9 @@ impl PgConnection {
         }
         self.runtime.block_on(async {
             let mut outcome = Ok(());
-            for Sent { answer, expected } in sent {
+            for Sent { answer, count, expected } in sent {
                 let heard = match answer.await {
-                    Ok(changed) => expected.check(changed).map_err(Failure::Unexpected),
+                    Ok(changed) => expected.check(changed, count).map_err(Failure::Unexpected),
                     Err(error) => Err(Failure::Said(error)),
                 };
                 outcome = outcome.and(heard);
@@ -232,20 +218,38 @@ impl PgConnection {
         if let Some(statement) = self.statements.borrow().get(sql) {
             return Ok(statement.clone());
         }
-        let text = sql.replace('?', "$");
-        let made = self.runtime.block_on(self.client.prepare(&text));
-        let statement = made.map_err(|error| self.first_problem(&error))?;
+        let statement = self.prepare(&sql.replace('?', "$"))?;
         self.statements.borrow_mut().insert(sql.to_owned(), statement.clone());
         Ok(statement)
     }
 
+    /// Has a statement prepared, once the answers to all before it were taken.
+    fn prepare(&self, text: &str) -> Result<Statement, LedgerError> {
+        self.settle()?;
+        self.runtime.block_on(self.client.prepare(text)).map_err(|error| in_our_words(&error))
+    }
+
+    /// The form for many of a statement, if it has one and there are many.
+    fn for_many(&self, sql: &str, count: usize) -> Result<Option<Statement>, LedgerError> {
+        if count < 2 {
+            return Ok(None);
+        }
+        if let Some(known) = self.for_many.borrow().get(sql) {
+            return Ok(known.clone());
+        }
+        let one = self.prepared(sql)?;
+        let made = many::form(sql, one.params()).map(|text| self.prepare(&text)).transpose()?;
+        self.for_many.borrow_mut().insert(sql.to_owned(), made.clone());
+        Ok(made)
+    }
+
     /// Gives a statement its place among those that are sent.
-    fn hand_over(&self, mut answer: Answer<u64>, expected: Expected) {
+    fn hand_over(&self, mut answer: Answer<u64>, count: u64, expected: Expected) {
         let answer = match poll_once(&mut answer) {
             Poll::Ready(ready) => Box::pin(std::future::ready(ready)),
             Poll::Pending => answer,
         };
-        self.sent.borrow_mut().push(Sent { answer, expected });
+        self.sent.borrow_mut().push(Sent { answer, count, expected });
     }
 }
 
@@ -261,18 +265,36 @@ impl Sql for PgConnection {
     }
 
     fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<u64, LedgerError> {
-        self.ahead.borrow_mut().clear();
+        self.forget_ahead();
         let statement = self.prepared(sql)?;
-        let changed = self.runtime.block_on(self.client.execute_raw(&statement, owned(values)));
+        let changed = self.runtime.block_on(self.client.execute_raw(&statement, owned(values)?));
         changed.map_err(|error| self.first_problem(&error))
     }
 
     fn write(&self, sql: &str, values: &[Value<'_>], expected: Expected) -> Result<(), LedgerError> {
-        self.ahead.borrow_mut().clear();
+        self.forget_ahead();
         let statement = self.prepared(sql)?;
         let client = Arc::clone(&self.client);
-        let values = owned(values);
-        self.hand_over(Box::pin(async move { client.execute_raw(&statement, values).await }), expected);
+        let values = owned(values)?;
+        self.hand_over(Box::pin(async move { client.execute_raw(&statement, values).await }), 1, expected);
+        Ok(())
+    }
+
+    fn write_many(
+        &self,
+        sql: &str,
+        all: &[Vec<Value<'static>>],
+        expected: &Expected,
+    ) -> Result<(), LedgerError> {
+        self.forget_ahead();
+        let Some(statement) = self.for_many(sql, all.len())? else {
+            return all.iter().try_for_each(|values| self.write(sql, values, expected.clone()));
+        };
+        all.iter().flatten().try_for_each(refuse_nul)?;
+        let client = Arc::clone(&self.client);
+        let (lists, count) = (side_by_side(all), u64::try_from(all.len()).unwrap_or(u64::MAX));
+        let answer = Box::pin(async move { client.execute_raw(&statement, lists).await });
+        self.hand_over(answer, count, expected.clone());
         Ok(())
     }
 
@@ -282,29 +304,14 @@ impl Sql for PgConnection {
         values: &[Value<'_>],
         visit: &mut dyn FnMut(&Row) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
-        self.land()?;
-        let mut ahead = self.ahead.borrow_mut();
-        let known = ahead.iter().position(|ahead| ahead.sql == sql && ahead.values == values);
-        let known = known.map(|place| ahead.swap_remove(place).found);
-        drop(ahead);
-        match known {
-            Some(Finding::Here(rows)) => rows.iter().try_for_each(visit),
-            Some(Finding::Sent(answer)) => self.receive(answer, visit),
+        match self.found_ahead(sql, values, visit)? {
+            Some(()) => Ok(()),
             None => self.receive(self.send_query(sql, values)?, visit),
         }
     }
 
     fn ahead(&self, sql: &str, values: &[Value<'_>]) -> Result<(), LedgerError> {
-        // Preparing it would make us wait here; the next time it is there.
-        if self.statements.borrow().contains_key(sql) {
-            let answer = self.send_query(sql, values)?;
-            self.ahead.borrow_mut().push(Ahead {
-                sql: sql.to_owned(),
-                values: owned(values),
-                found: Finding::Sent(answer),
-            });
-        }
-        Ok(())
+        self.announce(sql, values)
     }
 
     fn begin_snapshot(&self) -> Result<(), LedgerError> {
@@ -327,8 +334,20 @@ fn poll_once<T>(answer: &mut Answer<T>) -> Poll<Result<T, Problem>> {
     answer.as_mut().poll(&mut Context::from_waker(Waker::noop()))
 }
 
-fn owned(values: &[Value<'_>]) -> Vec<Value<'static>> {
-    values.iter().cloned().map(Value::into_owned).collect()
+/// The parameters as they are sent.
+fn owned(values: &[Value<'_>]) -> Result<Vec<Value<'static>>, LedgerError> {
+    values.iter().try_for_each(refuse_nul)?;
+    Ok(values.iter().cloned().map(Value::into_owned).collect())
+}
+
+/// PostgreSQL has no text with a NUL character. Found here, it spoils nothing else.
+fn refuse_nul(value: &Value<'_>) -> Result<(), LedgerError> {
+    match value {
+        Value::Text(text) if text.contains('\0') => {
+            Err(LedgerError::Store("a text with a NUL character cannot be kept in this database".to_owned()))
+        }
+        Value::Null | Value::Int(_) | Value::Text(_) | Value::Blob(_) => Ok(()),
+    }
 }
 
 /// What is not left to the defaults of a server, a database or a role. A commit waits for the disk, and for the standby

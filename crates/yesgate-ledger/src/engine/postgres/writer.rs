@@ -45,6 +45,7 @@ impl PgWriter {
     ) -> Result<Self, LedgerError> {
         let connection = PgConnection::open(&address)?;
         schema::migrate(&connection, &seal)?;
+        connection.batch(PLANS)?;
         Ok(Self {
             address,
             seal,
@@ -69,8 +70,11 @@ impl PgWriter {
         {
             return Err(why.clone());
         }
-        let opened = PgConnection::open(&self.address)
-            .and_then(|connection| schema::check(&connection, &self.seal).map(|()| connection));
+        let opened = PgConnection::open(&self.address).and_then(|connection| {
+            schema::check(&connection, &self.seal)?;
+            connection.batch(PLANS)?;
+            Ok(connection)
+        });
         match opened {
             Ok(connection) => {
                 tracing::info!("the ledger's database is connected again");
@@ -91,8 +95,9 @@ impl PgWriter {
     fn begin_now(&self) -> Result<Begun, LedgerError> {
         let connection = self.connected()?;
         connection.take_notice();
+        connection.get_ready(&[HEAD_NOW, SESSION_NOW])?;
         connection.send_batch("BEGIN ISOLATION LEVEL READ COMMITTED");
-        let head = connection.send_query("SELECT sequence, hash, time FROM head FOR UPDATE", &[])?;
+        let head = connection.send_query(HEAD_NOW, &[])?;
         let session = connection.send_query(SESSION_NOW, values![self.boot.as_str()])?;
         let head = Head::read(&one(connection, head)?)?;
         let session = one(connection, session)?;
@@ -137,6 +142,10 @@ impl Transactions for PgWriter {
             }
             begun => begun,
         }
+    }
+
+    fn together(&self) -> usize {
+        TOGETHER
     }
 
     fn begin_change(&self) -> Result<(), LedgerError> {
@@ -202,6 +211,15 @@ impl Sql for PgWriter {
         self.connected()?.write(sql, values, expected)
     }
 
+    fn write_many(
+        &self,
+        sql: &str,
+        all: &[Vec<Value<'static>>],
+        expected: &Expected,
+    ) -> Result<(), LedgerError> {
+        self.connected()?.write_many(sql, all, expected)
+    }
+
     fn each(
         &self,
         sql: &str,
@@ -242,11 +260,23 @@ fn one(
     found.ok_or_else(|| LedgerError::Damaged("it does not know its own end".to_owned()))
 }
 
+/// The head, which nobody else has until this transaction is over.
+const HEAD_NOW: &str = "SELECT sequence, hash, time FROM head FOR UPDATE";
+
 /// The clock, read after the head was locked, and what the session is like.
 const SESSION_NOW: &str =
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint, pg_is_in_recovery(),
     current_setting('transaction_read_only'), current_setting('synchronous_commit'),
     (SELECT count(*) FROM node WHERE boot = ?1), (SELECT version FROM yesgate_schema)";
 
+/// What the writer looks for it finds by an index, whatever the statistics of the day say: a plan that was made while a
+/// table was small must not go through all of it when it is large.
+const PLANS: &str = "SET plan_cache_mode = force_generic_plan;
+     SET enable_seqscan = off;
+     SET enable_hashjoin = off;
+     SET enable_mergejoin = off;";
+
+/// How many changes share their statements at most.
+const TOGETHER: usize = 128;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
