@@ -1,68 +1,167 @@
-//! How many yeses a ledger can take and spend in a second, in a file and in PostgreSQL, beside `pgbench`.
+//! How many yeses a ledger can take and spend in a second, in a file and in PostgreSQL, beside the same two statements
+//! without a ledger; and whether that changes when a million rows are there.
 
+mod filling;
 mod load;
+mod plain;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use jiff::Timestamp;
+use tokio::runtime::Runtime;
 use yesgate_core::clock::{Clock, Entropy, EntropyError};
 use yesgate_core::id::BootId;
 use yesgate_ledger::{Ledger, SecretKey};
-use yesgate_testkit::postgres::{Cluster, program};
+use yesgate_testkit::postgres::{Cluster, Database, program};
 
 use crate::report::{Section, Target};
 use crate::stats::{Pace, Series, Unit};
 use crate::subject::Subject;
 
+/// Both ledgers beside the plain statements.
 pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
-    let home = subject.folder()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let key = SecretKey::load(home.path(), None, &Fixed)?;
-    let database = Cluster::own(&[]).database();
-    database.psql(load::TABLE);
-    let pgbench = program("pgbench");
-    let (socket, name) = (database.cluster().socket().to_owned(), database.name().to_owned());
-    let boot = |seed| BootId::from_entropy([seed; 32]);
-    let file =
-        runtime.block_on(Ledger::open(&home.path().join("ledger.db"), &key, Arc::new(Now), boot(1)))?;
-    let address = database.address().parse()?;
-    let shared = runtime.block_on(Ledger::connect(&address, &key, Arc::new(Now), boot(2)))?;
-
-    let (mut plain, mut in_file, mut in_database) = (Series::default(), Series::default(), Series::default());
-    for _ in pace.rounds(7, Duration::from_secs(60)) {
-        let count = COUNT * pace.repeats(2) as u64 / 2;
-        let rate = |time: Duration| count as f64 / time.as_secs_f64();
-        let (pgbench, socket) = (pgbench.to_string_lossy(), socket.to_string_lossy());
-        plain.push(load::pgbench(&pgbench, &socket, &name, IN_FLIGHT, 3)?);
-        in_database.push(rate(runtime.block_on(load::pairs(&shared, IN_FLIGHT, count))?));
-        in_file.push(rate(runtime.block_on(load::pairs(&file, IN_FLIGHT, count))?));
+    let stage = Stage::set(subject)?;
+    stage.database.psql(plain::TABLE);
+    let (file, shared) = (stage.in_file(1)?, stage.in_database(2)?);
+    let mut raw = plain::PlainFile::open(&stage.home.path().join("plain.db"))?;
+    let [mut pgbench, mut in_database, mut plain, mut in_file] = [const { Series::new() }; 4];
+    for _ in pace.rounds(7, Duration::from_secs(90)) {
+        let count = COUNT * pace.repeats(4) as u64 / 4;
+        pgbench.push(plain::pgbench(&program("pgbench"), &stage.database, IN_FLIGHT, 3)?);
+        in_database.push(stage.rate(&shared, count)?);
+        plain.push(raw.pairs(IN_FLIGHT, 4 * count)?);
+        in_file.push(stage.rate(&file, count)?);
     }
-    runtime.block_on(async { drop((file, shared)) });
-    let row = |what: &str, rate: &Series| {
-        vec![what.to_owned(), rate.shown(Unit::PerSecond), rate.times(&plain).shown(Unit::Times)]
+    stage.end((file, shared));
+    let row = |what: &str, rate: &Series, beside: &Series| {
+        vec![what.to_owned(), rate.shown(Unit::PerSecond), rate.times(beside).shown(Unit::Times)]
     };
+    let target =
+        |what, rate: &Series, beside: &Series| Target::at_least(what, 0.7, &rate.times(beside), Unit::Times);
     Ok(Section {
         title: "Ledgers",
         how: format!(
             "A question with its token, and the same call again that spends it: two durable changes with their audit \
-             rows, {IN_FLIGHT} at a time, on a server that waits for the disk. `pgbench` does the same as two plain \
-             statements, an insert and a conditional update, each a transaction of its own, without any audit trail."
+             rows, counts and bounds, as the gateway makes them, {IN_FLIGHT} at a time by {CALLERS} callers, on a disk that is waited for. \
+             Plain: the same as two statements, an insert and a conditional update of a row of the same size, without any audit \
+             trail, encryption or bounds; in PostgreSQL by `pgbench` with {IN_FLIGHT} clients, each statement a transaction; in SQLite by one thread, {IN_FLIGHT} \
+             statements to a transaction."
         ),
-        columns: vec!["", "pairs", "of pgbench"],
+        columns: vec!["", "pairs", "of the plain statements"],
         rows: vec![
-            row("pgbench, plain statements", &plain),
-            row("ledger in PostgreSQL", &in_database),
-            row("ledger in a file", &in_file),
+            row("PostgreSQL, plain statements", &pgbench, &pgbench),
+            row("PostgreSQL, ledger", &in_database, &pgbench),
+            row("SQLite, plain statements", &plain, &plain),
+            row("SQLite, ledger", &in_file, &plain),
         ],
-        targets: vec![Target::at_least(
-            "asked and spent in PostgreSQL, of pgbench's rate",
-            0.7,
-            &in_database.times(&plain),
-            Unit::Times,
-        )],
+        targets: vec![
+            target("asked and spent in PostgreSQL, of pgbench's rate", &in_database, &pgbench),
+            target("asked and spent in SQLite, of the plain statements' rate", &in_file, &plain),
+        ],
     })
+}
+
+/// The same ledgers with a thousand rows and with a million.
+pub(crate) fn measure_large(subject: &Subject, pace: Pace) -> Result<Section> {
+    let (small, large) = (Stage::set(subject)?, Stage::set(subject)?);
+    // Ledgers make their tables when they are first opened.
+    for (stage, rows) in [(&small, FEW), (&large, MANY)] {
+        stage.end((stage.in_file(1)?, stage.in_database(2)?));
+        filling::fill_database(&stage.database, rows);
+        filling::fill_file(&stage.file(), rows)?;
+    }
+    let open = |stage: &Stage| anyhow::Ok((stage.in_file(3)?, stage.in_database(4)?));
+    let ((few_file, few_base), (many_file, many_base)) = (open(&small)?, open(&large)?);
+    let [mut few_in_file, mut few_in_base, mut many_in_file, mut many_in_base] = [const { Series::new() }; 4];
+    for _ in pace.rounds(7, Duration::from_secs(60)) {
+        let count = COUNT * pace.repeats(4) as u64 / 8;
+        few_in_base.push(small.rate(&few_base, count)?);
+        many_in_base.push(large.rate(&many_base, count)?);
+        few_in_file.push(small.rate(&few_file, count)?);
+        many_in_file.push(large.rate(&many_file, count)?);
+    }
+    small.end((few_file, few_base));
+    large.end((many_file, many_base));
+    let row = |what: &str, few: &Series, many: &Series| {
+        vec![
+            what.to_owned(),
+            few.shown(Unit::PerSecond),
+            many.shown(Unit::PerSecond),
+            few.times(many).shown(Unit::Times),
+        ]
+    };
+    let target =
+        |what, few: &Series, many: &Series| Target::at_most(what, 1.3, &few.times(many), Unit::Times);
+    Ok(Section {
+        title: "Ledgers that have grown",
+        how: format!(
+            "The same pairs, on ledgers that hold {FEW} finished questions and as many audit rows for each as a question has, and \
+             on ledgers that hold {MANY} audit rows of them. More work: how many times longer a pair takes there."
+        ),
+        columns: vec!["", "few rows", "many rows", "more work"],
+        rows: vec![
+            row("PostgreSQL", &few_in_base, &many_in_base),
+            row("SQLite", &few_in_file, &many_in_file),
+        ],
+        targets: vec![
+            target(
+                "a pair in PostgreSQL with a million rows, of one with a thousand",
+                &few_in_base,
+                &many_in_base,
+            ),
+            target(
+                "a pair in SQLite with a million rows, of one with a thousand",
+                &few_in_file,
+                &many_in_file,
+            ),
+        ],
+    })
+}
+
+/// A file and a database, and the key of both.
+struct Stage {
+    home: tempfile::TempDir,
+    key: SecretKey,
+    database: Database,
+    runtime: Runtime,
+}
+
+impl Stage {
+    fn set(subject: &Subject) -> Result<Self> {
+        let home = subject.folder()?;
+        let key = SecretKey::load(home.path(), None, &Fixed)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        Ok(Self { home, key, database: Cluster::own(&[]).database(), runtime })
+    }
+
+    fn file(&self) -> std::path::PathBuf {
+        Path::new(self.home.path()).join("ledger.db")
+    }
+
+    fn in_file(&self, seed: u8) -> Result<Ledger> {
+        let (at, boot) = (self.file(), BootId::from_entropy([seed; 32]));
+        Ok(self.runtime.block_on(Ledger::open(&at, &self.key, Arc::new(Now), boot))?)
+    }
+
+    fn in_database(&self, seed: u8) -> Result<Ledger> {
+        let address = self.database.address().parse()?;
+        let boot = BootId::from_entropy([seed; 32]);
+        Ok(self.runtime.block_on(Ledger::connect(&address, &self.key, Arc::new(Now), boot))?)
+    }
+
+    /// How many pairs a ledger makes in a second.
+    fn rate(&self, ledger: &Ledger, count: u64) -> Result<f64> {
+        let took = self.runtime.block_on(load::pairs(ledger, IN_FLIGHT, count))?;
+        Ok(count as f64 / took.as_secs_f64())
+    }
+
+    /// Closes ledgers where their last words can still be said.
+    fn end(&self, ledgers: (Ledger, Ledger)) {
+        self.runtime.block_on(async { drop(ledgers) });
+    }
 }
 
 #[derive(Debug)]
@@ -84,4 +183,8 @@ impl Entropy for Fixed {
 }
 
 const IN_FLIGHT: u64 = 64;
-const COUNT: u64 = 4_000;
+const CALLERS: u64 = load::CALLERS;
+const COUNT: u64 = 8_000;
+/// How many rows the audit trail has in a small ledger, and in a large one.
+const FEW: u64 = 1_000;
+const MANY: u64 = 1_000_000;

@@ -79,13 +79,14 @@ fn measure(pace: Pace, output: Output, only: &str) -> Result<()> {
     let peers = peers::installed(&subject)?;
     end_in_time();
     let mut report = Report::begin(pace, &subject, &peers);
-    let sections: [(&str, &dyn Fn() -> Result<report::Section>); 12] = [
+    let sections: [(&str, &dyn Fn() -> Result<report::Section>); 13] = [
         ("calls that pass", &|| calls::measure(&subject, &peers, pace)),
         ("calls in flight", &|| calls::measure_in_flight(&subject, pace)),
         ("verdicts", &|| verdicts::measure(pace)),
         ("starts", &|| starts::measure(&subject, &peers, pace)),
         ("memory", &|| memory::measure(&subject, &peers, pace)),
         ("ledgers", &|| ledgers::measure(&subject, pace)),
+        ("ledgers that have grown", &|| ledgers::measure_large(&subject, pace)),
         ("redeems", &|| redeems::measure(&subject, pace)),
         ("http, one call at a time", &|| http::measure_one(&subject, pace)),
         ("http, many calls at a time", &|| http::measure_many(&subject, pace)),

@@ -60,6 +60,10 @@ impl Times {
 pub(crate) struct Series(Vec<f64>);
 
 impl Series {
+    pub(crate) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
     pub(crate) fn push(&mut self, value: f64) {
         self.0.push(value);
     }

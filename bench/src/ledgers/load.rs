@@ -1,6 +1,5 @@
-//! Yeses that are asked for and spent as fast as a ledger can, and `pgbench` with the same two statements.
+//! Yeses that are asked for and spent as fast as a ledger can.
 
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,9 +14,10 @@ use yesgate_core::class::{Class, ClassSource, Classified};
 use yesgate_core::definition::ToolDefinition;
 use yesgate_core::digest::{Binding, ServerIdentity};
 use yesgate_core::id::{BootId, IntentId};
-use yesgate_core::intent::{Asked, Asker, Awaited, Claim, Fresh, Ground, Intent, Runner, Slot, SlotKey};
+use yesgate_core::intent::{Asked, Asker, Awaited, Claim, Fresh, Ground, Intent, Runner, Slot};
 use yesgate_core::json::CanonicalJson;
 use yesgate_core::mode::Mode;
+use yesgate_core::pace::Pace;
 use yesgate_core::proof::NoWitness;
 use yesgate_core::render::Sanitized;
 use yesgate_core::token::{ConfirmToken, TokenPrefix};
@@ -59,7 +59,7 @@ async fn pair(ledger: &Ledger, number: u64) -> Result<()> {
     let fresh = Fresh { id: IntentId::from_entropy(entropy), token: Some(token.hash()), asked_by };
     let (boot, again) = (ledger.boot().clone(), ledger.boot().clone());
     let ask = move |slot: &mut Slot, now| slot.ask(question, fresh, &runner(&boot), now);
-    let asked = match ledger.update_slot(SlotKey::of(&call), ask).await? {
+    let asked = match ledger.ask(&call, AS_FAST_AS_CAN_BE, Vec::new(), ask).await? {
         Asked::Open(_) => true,
         Asked::Claimed(..) | Asked::Refused(_) => false,
     };
@@ -73,44 +73,6 @@ async fn pair(ledger: &Ledger, number: u64) -> Result<()> {
     Ok(())
 }
 
-/// What `pgbench` does in a second with a question and a conditional redeem as plain statements, each a transaction of
-/// its own, with so many clients. The folder is that of the server's socket.
-pub(crate) fn pgbench(
-    program: &str,
-    socket: &str,
-    database: &str,
-    clients: u64,
-    seconds: u64,
-) -> Result<f64> {
-    let folder = tempfile::tempdir()?;
-    let script = folder.path().join("pairs.sql");
-    std::fs::write(&script, SCRIPT)?;
-    let output = Command::new(program)
-        .args(["-n", "-M", "prepared", "-j", "2", "-U", "yesgate", "-h", socket, "-f"])
-        .arg(&script)
-        .args(["-c", &clients.to_string(), "-T", &seconds.to_string(), database])
-        .output()?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let rate = said.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next()?.parse().ok());
-    rate.with_context(|| format!("pgbench failed: {}", String::from_utf8_lossy(&output.stderr)))
-}
-
-/// What the statements of [`pgbench`] need.
-pub(crate) const TABLE: &str =
-    "CREATE TABLE plain (id TEXT PRIMARY KEY, token_hash BYTEA, state TEXT NOT NULL,
-     run_by BIGINT NOT NULL, sealed BYTEA NOT NULL);
-     CREATE UNIQUE INDEX plain_by_token ON plain (token_hash) WHERE token_hash IS NOT NULL;
-     CREATE INDEX plain_by_state ON plain (state);";
-
-/// A question of the size that ours have.
-const SCRIPT: &str = "\\set a random(1, 9000000000000000000)
-\\set b random(1, 9000000000000000000)
-INSERT INTO plain VALUES (:a || '-' || :b, decode(md5((:a)::text || (:b)::text), 'hex'), 'approved', :a,
-    decode(repeat('ab', 1400), 'hex'));
-UPDATE plain SET state = 'running', token_hash = NULL
-    WHERE token_hash = decode(md5((:a)::text || (:b)::text), 'hex') AND state = 'approved' AND run_by > 0;
-";
-
 fn runner(boot: &BootId) -> Runner<'_> {
     Runner { boot, ground: Ground::Holds, awaited: Awaited::No, witness: &NoWitness }
 }
@@ -122,7 +84,7 @@ fn question(number: u64) -> Result<Question> {
             caller: Caller {
                 org: "local".parse()?,
                 principal: "ann".parse()?,
-                client: format!("agent {}", number % 1000).parse()?,
+                client: format!("agent {}", number % CALLERS).parse()?,
             },
             server: "files".parse()?,
             identity: ServerIdentity::of_command([b"files".as_slice()], b"/", []),
@@ -158,3 +120,10 @@ fn question(number: u64) -> Result<Question> {
         },
     })
 }
+
+/// How many different callers ask.
+pub(crate) const CALLERS: u64 = 1_000;
+
+/// The bounds of callers are counted as ever, and never reached.
+const AS_FAST_AS_CAN_BE: Pace =
+    Pace { breaker: 3, window: SignedDuration::from_mins(10), per_minute: 1_000_000, open: 1_000_000 };
