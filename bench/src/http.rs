@@ -283,6 +283,11 @@ fn processor_time(processes: &[u32]) -> f64 {
     nanos.sum::<f64>() * 1e-9
 }
 
+/// What a request of the modern era carries beside its own parameters.
+pub(crate) const fn modern_meta() -> &'static str {
+    Era::Modern.meta()
+}
+
 /// One thread: the load must not take more of the machine than it needs.
 fn runtime() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)

@@ -23,6 +23,7 @@ mod server;
 mod starts;
 mod stats;
 mod subject;
+mod tokens;
 mod verdicts;
 
 use std::process::ExitCode;
@@ -93,6 +94,7 @@ fn measure(pace: Pace, output: Output, only: &str) -> Result<()> {
         ("http, beside peers", &|| http::measure_peers(&subject, pace)),
         ("http, memory", &|| http::measure_memory(&subject, pace)),
         ("pages", &|| pages::measure(&subject, pace)),
+        ("tokens", &|| tokens::measure(&subject, pace)),
     ];
     for (name, section) in sections.into_iter().filter(|(name, _)| name.contains(only)) {
         eprintln!("measuring {name} …");

@@ -229,7 +229,7 @@ fn question(number: u32) -> Result<Question> {
 
 /// The real clock.
 #[derive(Debug)]
-struct Now;
+pub(crate) struct Now;
 
 impl Clock for Now {
     fn now(&self) -> Timestamp {
@@ -239,7 +239,7 @@ impl Clock for Now {
 
 /// Bytes for a key that guards nothing.
 #[derive(Debug)]
-struct Counting;
+pub(crate) struct Counting;
 
 impl Entropy for Counting {
     fn draw(&self) -> Result<[u8; 32], EntropyError> {

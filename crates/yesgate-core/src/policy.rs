@@ -411,8 +411,9 @@ const OAUTH_KEYS: [&str; 9] =
 const DOCUMENT_KEYS: [&str; 4] = ["from", "except", "authorities", "this_machine"];
 const OAUTH_TIME_KEYS: [&str; 8] =
     ["code", "access", "refresh", "retry", "longest", "unbound", "unused", "fresh"];
-const OAUTH_LIMIT_KEYS: [&str; 7] = [
+const OAUTH_LIMIT_KEYS: [&str; 8] = [
     "unbound",
+    "unbound_per_address",
     "parked",
     "devices",
     "register_per_minute",

@@ -51,7 +51,7 @@ pub use self::ledger::{Ledger, Swept};
 pub use self::listing::{Asks, Listed, Listing, Stage};
 pub use self::oauth::{
     Admitted, Consent, DeviceAnswered, EndedAll, Exchanged, Issued, KeptConnection, NewTokens, NoRoom,
-    ParkedAnswer, Refreshed, Refreshing,
+    ParkedAnswer, Refreshed, Refreshing, Room,
 };
 pub use self::people::{LinkUse, NewSession, NotSet};
 pub use self::purge::Purged;

@@ -25,6 +25,15 @@ use yesgate_core::secret::SecretHash;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct NoRoom;
 
+/// How many clients there may be that strangers made and nobody has allowed anything.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Room {
+    /// Of everybody together.
+    pub all: u32,
+    /// Of one address.
+    pub each: u32,
+}
+
 /// A connection as the ledger knows it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct KeptConnection {

@@ -87,6 +87,12 @@ impl Fault {
         Self { status: StatusCode::TOO_MANY_REQUESTS, after: Some(after), ..fault }
     }
 
+    /// O-R6: so many have registered, and about all of them somebody may be deciding right now.
+    pub(crate) fn too_many() -> Self {
+        let fault = Self::new(Word::SlowDown, "too many clients wait to be let in, try again later");
+        Self { status: StatusCode::TOO_MANY_REQUESTS, after: Some(FULL_SECS), ..fault }
+    }
+
     /// There is no room for one more.
     pub(crate) fn no_room() -> Self {
         let fault = Self::new(Word::TemporarilyUnavailable, "too many others wait, try again later");

@@ -19,6 +19,7 @@ use yesgate_core::oauth::{
 };
 use yesgate_core::secret::SecretHash;
 use yesgate_http::edge::body::Body;
+use yesgate_ledger::{NoRoom, Room};
 
 pub(crate) use self::answer::describe;
 pub(crate) use self::reading::{Wanted, clean};
@@ -51,15 +52,15 @@ impl AuthServer {
         from: IpAddr,
     ) -> Result<Response<Body>, Fault> {
         let governed = self.governed();
-        let now = self.ledger.now();
-        let turn =
-            self.limits.register.take(neighbour(from), governed.config.limits.register_per_minute, now);
+        let (limits, now, from) = (governed.config.limits, self.ledger.now(), neighbour(from));
+        let turn = self.limits.register.take(from, limits.register_per_minute, now);
         turn.map_err(|TooOften(after)| Fault::too_often(after))?;
         may_register(governed.registering, headers)?;
         let wanted = Wanted::read(&read_body(headers, body)?, &governed)?;
         let (client, told) = mint(wanted, self.entropy.as_ref(), now)?;
-        let stored = self.ledger.store_client(client.clone(), governed.config.limits.unbound).await?;
-        stored.map_err(|_| Fault::no_room())?;
+        let room = Room { all: limits.unbound, each: limits.unbound_per_address };
+        let stored = self.ledger.register_client(client.clone(), from, room).await?;
+        stored.map_err(|NoRoom| Fault::too_many())?;
         tracing::info!(client.id = %client.id, "a client registered");
         let described = describe(&client, &told, &governed.endpoints);
         Ok(answering::json(StatusCode::CREATED, &described))

@@ -1,5 +1,7 @@
 //! What changes to clients and connections load and store, in whatever store.
 
+use std::net::IpAddr;
+
 use jiff::SignedDuration;
 use yesgate_core::id::{ConnectionId, PersonId, SessionId};
 use yesgate_core::oauth::{
@@ -8,14 +10,22 @@ use yesgate_core::oauth::{
 use yesgate_core::person::{Person, Session};
 use yesgate_core::secret::SecretHash;
 
-use super::KeptConnection;
 use super::sweeping::Bounds;
+use super::{KeptConnection, Room};
 
 /// What a change is about.
 #[derive(Clone, Debug)]
 pub(crate) enum OAuthTarget {
-    /// A client as it is known, how many there are that nobody has allowed anything, and which of those goes first.
-    Storing(OAuthClientId),
+    /// A client as it is known; and where it would be one too many of those that nobody has allowed anything, which of
+    /// them goes first.
+    Storing {
+        /// The client.
+        id: OAuthClientId,
+        /// Whoever made it, where a stranger did.
+        from: Option<IpAddr>,
+        /// How many there may be.
+        room: Room,
+    },
     /// A client and its connections that count, and the open questions of their organisations.
     Client(OAuthClientId),
     /// How many requests are parked.
@@ -70,8 +80,8 @@ pub(crate) struct OAuthFound {
     pub(crate) client: Option<OAuthClient>,
     /// How many there are of what has a bound, or is too old.
     pub(crate) count: u64,
-    /// The client that would make room: one that was never used, the oldest; else the one whose last use is longest ago.
-    pub(crate) first_to_go: Option<OAuthClient>,
+    /// Whether there is room for another client that nobody has allowed anything.
+    pub(crate) room: RoomFound,
     /// Registered clients that a person ever allowed anything, and that were not ended.
     pub(crate) clients: Vec<OAuthClient>,
     /// A request that was parked.
@@ -96,6 +106,17 @@ pub(crate) struct OAuthFound {
     pub(crate) session: Option<Session>,
 }
 
+/// Whether there is room for another client that nobody has allowed anything.
+#[derive(Debug, Default)]
+pub(crate) enum RoomFound {
+    /// There is.
+    #[default]
+    Free,
+    /// There is none, and this is whose turn it is to go, if there is any: one that was never used, the oldest; else the
+    /// one whose last use is longest ago. Where an address has as many as it may have, one of its own.
+    Full(Option<Box<OAuthClient>>),
+}
+
 /// A connection that has ended, and whose questions were not withdrawn.
 #[derive(Debug)]
 pub(crate) struct Unsettled {
@@ -108,8 +129,8 @@ pub(crate) struct Unsettled {
 /// Something to store. That a connection or a client ends is told by its audit row, and stored with that.
 #[derive(Debug)]
 pub(crate) enum OAuthWrite {
-    /// A client, new or changed.
-    Client(Box<OAuthClient>),
+    /// A client, new or changed, and whoever made it, where a stranger did.
+    Client(Box<OAuthClient>, Option<IpAddr>),
     /// A client came for something.
     ClientUsed(OAuthClientId),
     /// Somebody has allowed a client something.

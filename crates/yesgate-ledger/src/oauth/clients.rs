@@ -1,23 +1,42 @@
 //! Clients: stored, listed and ended.
 //!
-//! INVARIANT: strangers can make so many clients and no more, and what they do to them leaves no audit rows. A client that
-//! somebody allowed something stays known after its end, so that it hears that it has ended.
+//! INVARIANT: strangers can make so many clients and no more, all of them together and those of one address, and what they
+//! do to them leaves no audit rows. Whoever has as many as they may have drives out their own and nobody else's. A client
+//! that somebody allowed something stays known after its end, so that it hears that it has ended.
+
+use std::net::IpAddr;
 
 use jiff::Timestamp;
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::oauth::{ClientKind, End, OAuthClient, OAuthClientId, OAuthEvent, Parked};
 
-use super::NoRoom;
-use super::change::{OAuthTarget, OAuthWrite};
+use super::change::{OAuthTarget, OAuthWrite, RoomFound};
 use super::ending::end_all;
+use super::{NoRoom, Room};
 use crate::change::{Effects, Found, Target, Write};
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
 
 impl Ledger {
-    /// Stores a new client, or one that changed. Where there is no room for another one that nobody has allowed anything,
-    /// the oldest such one that was never used makes room, else the one whose last use is longest ago, once nobody can be
-    /// deciding about it; `Err(NoRoom)`: none can.
+    /// Stores a client that registered from this address. Where there is no room for another one that nobody has allowed
+    /// anything, the oldest such one that was never used makes room, else the one whose last use is longest ago, once
+    /// nobody can be deciding about it; `Err(NoRoom)`: none can. An address that has as many as it may have makes room
+    /// with one of its own.
+    ///
+    /// From where it came is forgotten when somebody allows it something, and goes with it otherwise.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read, or the change is not durable.
+    pub async fn register_client(
+        &self,
+        client: OAuthClient,
+        from: IpAddr,
+        room: Room,
+    ) -> Result<Result<(), NoRoom>, LedgerError> {
+        self.put_client(client, Some(from), room).await
+    }
+
+    /// Stores a new client, or one that changed, with room for so many that nobody has allowed anything, whoever made them.
     ///
     /// What the ledger itself knows stays: since when the client is known, its last use, and whether it was ever allowed
     /// anything. One that had registered and was ended stays ended; one with a document begins anew.
@@ -29,25 +48,34 @@ impl Ledger {
         client: OAuthClient,
         most: u32,
     ) -> Result<Result<(), NoRoom>, LedgerError> {
-        let target = Target::OAuth(OAuthTarget::Storing(client.id.clone()));
+        self.put_client(client, None, Room { all: most, each: most }).await
+    }
+
+    async fn put_client(
+        &self,
+        client: OAuthClient,
+        from: Option<IpAddr>,
+        room: Room,
+    ) -> Result<Result<(), NoRoom>, LedgerError> {
+        let target = Target::OAuth(OAuthTarget::Storing { id: client.id.clone(), from, room });
         self.change(target, move |Found { oauth, .. }, now| {
             let (has_bound, mut writes) = (has_bound(client.kind) && !client.is_bound, Vec::new());
-            let stored = match &oauth.client {
-                Some(known) => match merged(client, known) {
+            let stored = match (&oauth.client, oauth.room) {
+                (Some(known), _) => match merged(client, known) {
                     Some(client) => client,
                     None => return (Ok(()), Effects::default()),
                 },
-                None if has_bound && oauth.count >= u64::from(most) => {
-                    let going = oauth.first_to_go.filter(|going| may_go(going, now));
-                    let Some(going) = going.filter(|_| most > 0) else {
+                (None, RoomFound::Full(going)) if has_bound => {
+                    let going = going.filter(|going| may_go(going, now));
+                    let Some(going) = going.filter(|_| room.all > 0 && room.each > 0) else {
                         return (Err(NoRoom), Effects::default());
                     };
                     writes.push(Write::OAuth(OAuthWrite::ForgetClient(going.id)));
                     client
                 }
-                None => client,
+                (None, RoomFound::Full(_) | RoomFound::Free) => client,
             };
-            writes.push(Write::OAuth(OAuthWrite::Client(Box::new(stored))));
+            writes.push(Write::OAuth(OAuthWrite::Client(Box::new(stored), from)));
             (Ok(()), Effects { writes, ..Effects::default() })
         })
         .await

@@ -30,10 +30,9 @@ pub(super) fn found(
     now: Timestamp,
 ) -> Result<Found, LedgerError> {
     let oauth = match target {
-        OAuthTarget::Storing(id) => OAuthFound {
+        OAuthTarget::Storing { id, from, room } => OAuthFound {
             client: clients::one(connection, id)?,
-            count: clients::count_unbound(connection)?,
-            first_to_go: clients::first_to_go(connection)?,
+            room: clients::room(connection, *from, *room)?,
             ..OAuthFound::default()
         },
         OAuthTarget::Client(id) => OAuthFound {
@@ -150,7 +149,7 @@ pub(super) fn open_questions(
             let orgs = "SELECT org FROM connection WHERE ended_at IS NOT NULL AND is_settled = 0";
             rows::select(connection, seal, &open(orgs), &[])
         }
-        OAuthTarget::Storing(_)
+        OAuthTarget::Storing { .. }
         | OAuthTarget::Parking
         | OAuthTarget::Devising(_)
         | OAuthTarget::Parked(..)
@@ -167,7 +166,7 @@ pub(super) fn open_questions(
 /// Carries out what is to be stored.
 pub(super) fn write(connection: &dyn Sql, write: OAuthWrite, now: Timestamp) -> Result<(), LedgerError> {
     match write {
-        OAuthWrite::Client(client) => clients::store(connection, &client),
+        OAuthWrite::Client(client, from) => clients::store(connection, &client, from),
         OAuthWrite::ClientUsed(id) => clients::see(connection, &id, now),
         OAuthWrite::ClientBound(id) => clients::bind(connection, &id, now),
         OAuthWrite::ForgetClient(id) => clients::forget(connection, &id),

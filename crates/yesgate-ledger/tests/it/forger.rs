@@ -154,4 +154,4 @@ const MAGIC: &[u8; 4] = b"ygl1";
 pub(crate) const SEALED: i64 = 8;
 
 /// The schema that this program writes.
-pub(crate) const LATEST: i64 = 10;
+pub(crate) const LATEST: i64 = 11;

@@ -1,7 +1,9 @@
 //! Clients: how many there can be, which ones go, and what stays of them.
 
+use std::net::IpAddr;
+
 use yesgate_core::oauth::{ClientKind, OAuthClient, OAuthClientId};
-use yesgate_ledger::NoRoom;
+use yesgate_ledger::{Ledger, NoRoom, Room};
 
 use crate::oauth_stage::{
     DAY, allow, client, client_id, connect, is_in, refreshed, register, request, somebody, steps, ticket,
@@ -83,6 +85,105 @@ async fn those_that_were_never_used_go_first() {
     ledger.store_client(client(3, t(2_000)), 2).await.unwrap().unwrap();
     assert!(ledger.client(&client_id(1)).await.unwrap().is_some(), "it was used");
     assert!(ledger.client(&client_id(2)).await.unwrap().is_none(), "it never was");
+}
+
+/// Room for ten, three of them from one address.
+const ROOM: Room = Room { all: 10, each: 3 };
+
+async fn register_from(ledger: &Ledger, seed: u32, address: &str) -> Result<(), NoRoom> {
+    let from: IpAddr = address.parse().unwrap();
+    ledger.register_client(client(seed, ledger.now()), from, ROOM).await.unwrap()
+}
+
+/// O-R6: one address cannot fill the table. What it makes too many drives out its own, the oldest that was never used first,
+/// and it is not locked out by that; others notice nothing.
+#[tokio::test]
+async fn an_address_that_has_many_drives_out_its_own() {
+    let clock = TestClock::new();
+    let ledger = in_memory(&clock).await;
+    let known = async |seed| ledger.client(&client_id(seed)).await.unwrap().is_some();
+    register_from(&ledger, 1, "192.0.2.1").await.unwrap();
+    register_from(&ledger, 2, "2001:db8::").await.unwrap();
+    for seed in 10..30 {
+        clock.set(i64::from(seed));
+        assert_eq!(register_from(&ledger, seed, "192.0.2.9").await, Ok(()));
+    }
+    assert_eq!(ledger.oauth_clients().await.unwrap().len(), 5);
+    assert!(known(1).await && known(2).await, "those of others stay, though they are older");
+    assert!(!known(26).await && known(27).await && known(28).await && known(29).await);
+    // One that was used goes after those that were not, and nobody's turn is it while somebody may be deciding.
+    ledger.park(ticket(1), request(&client_id(27), ledger.now()), 10).await.unwrap().unwrap();
+    register_from(&ledger, 30, "192.0.2.9").await.unwrap();
+    assert!(known(27).await && !known(28).await);
+    clock.set(40);
+    for (seed, ticket_of) in [(29, 2), (30, 3)] {
+        ledger.park(ticket(ticket_of), request(&client_id(seed), ledger.now()), 10).await.unwrap().unwrap();
+    }
+    assert_eq!(register_from(&ledger, 31, "192.0.2.9").await, Err(NoRoom));
+    assert_eq!(register_from(&ledger, 32, "192.0.2.1").await, Ok(()), "others have room");
+    clock.set(29 + 600);
+    register_from(&ledger, 31, "192.0.2.9").await.unwrap();
+    assert!(!known(27).await && known(29).await && known(30).await);
+    assert_sound(&ledger).await;
+}
+
+/// O-R6: what somebody allowed something does not count for its address, and is never driven out: a platform whose people
+/// connect from one address can connect as many as they like.
+#[tokio::test]
+async fn a_platform_at_one_address_is_not_locked_out() {
+    let clock = TestClock::new();
+    let ledger = in_memory(&clock).await;
+    let ada = somebody(&ledger, "ada", 1).await;
+    for seed in 1..=20 {
+        clock.set(i64::from(seed));
+        assert_eq!(register_from(&ledger, seed, "192.0.2.9").await, Ok(()));
+        connect(&ledger, &ada, &client_id(seed), seed).await;
+    }
+    for seed in 100..120 {
+        clock.set(i64::from(seed));
+        assert_eq!(register_from(&ledger, seed, "192.0.2.9").await, Ok(()));
+    }
+    assert_eq!(ledger.oauth_clients().await.unwrap().len(), 20 + 3);
+    for seed in 1..=20 {
+        assert!(is_in(&ledger, seed).await);
+    }
+    assert_sound(&ledger).await;
+}
+
+/// O-R6: addresses together have no more than there is room for: below the share of each, the oldest of all goes.
+#[tokio::test]
+async fn all_addresses_together_stay_within_the_bound() {
+    let clock = TestClock::new();
+    let ledger = in_memory(&clock).await;
+    for seed in 0..40 {
+        clock.set(i64::from(seed));
+        assert_eq!(register_from(&ledger, seed, &format!("192.0.2.{}", seed % 20)).await, Ok(()));
+    }
+    assert_eq!(ledger.oauth_clients().await.unwrap().len(), 10);
+    assert!(ledger.client(&client_id(29)).await.unwrap().is_none());
+    assert!(ledger.client(&client_id(30)).await.unwrap().is_some());
+    // The counts are those of what is there, after a sweep too.
+    clock.set(8 * DAY);
+    let days = |days: i64| jiff::SignedDuration::from_hours(24 * days);
+    assert!(ledger.sweep_oauth(days(7), days(90)).await.unwrap() >= 10);
+    for seed in 50..60 {
+        assert_eq!(register_from(&ledger, seed, &format!("192.0.2.{seed}")).await, Ok(()));
+    }
+    assert_eq!(ledger.oauth_clients().await.unwrap().len(), 10);
+}
+
+/// O-R6: from where a client came is not kept once somebody allowed it something.
+#[tokio::test]
+async fn an_address_is_not_kept_longer_than_it_matters() {
+    let place = Place::new();
+    let ledger = place.open(1).await;
+    let ada = somebody(&ledger, "ada", 1).await;
+    register_from(&ledger, 1, "192.0.2.9").await.unwrap();
+    let kept = || place.value("SELECT count(*) FROM client WHERE origin = '192.0.2.9'");
+    assert_eq!(kept(), "1");
+    connect(&ledger, &ada, &client_id(1), 1).await;
+    assert_eq!(kept(), "0");
+    assert_eq!(place.value("SELECT count(*) FROM unbound WHERE origin = '192.0.2.9'"), "0");
 }
 
 /// O-V2: a client that ends takes its connections with it, and stays known as ended; one that nobody ever allowed anything

@@ -4,7 +4,7 @@ use http::Method;
 use serde_json::{Value, json};
 use yesgate_core::policy::{OAuthConfig, OAuthLimits};
 
-use crate::support::{CALLBACK, ISSUER, Stage, days, request, with};
+use crate::support::{CALLBACK, ISSUER, Stage, days, request, seconds, with};
 
 /// What the well-known hosts of MCP send, and how they may prove themselves afterwards.
 fn corpus() -> Vec<(&'static str, Value, &'static str)> {
@@ -313,6 +313,36 @@ async fn one_address_cannot_register_without_end() {
     let reply = stage.register(&body).await.says(429, "slow_down");
     assert!(reply.headers["retry-after"].to_str().unwrap().parse::<u32>().unwrap() > 0);
     stage.from("198.51.100.7:1");
+    stage.register(&body).await.is(201);
+}
+
+/// O-R6: whoever comes slowly, but from one address without end, has so many registrations and no more: the oldest of their own
+/// go, and nobody else's. With IPv6 a whole network is one address.
+#[tokio::test]
+async fn one_address_cannot_fill_the_table() {
+    let limits = OAuthLimits { unbound_per_address: 5, ..OAuthLimits::default() };
+    let mut stage = Stage::with(OAuthConfig { limits, ..OAuthConfig::default() }).await;
+    let other = stage.public_client().await;
+    let mut made = Vec::new();
+    for turn in 0..20 {
+        stage.from(&format!("[2001:db8::{turn}]:1"));
+        made.push(stage.public_client().await);
+        stage.clock.turn(seconds(60));
+    }
+    assert_eq!(stage.ledger.oauth_clients().await.unwrap().len(), 6);
+    Stage::expect_ask(stage.authorize(&request(&other)).await);
+    Stage::expect_refusal(stage.authorize(&request(&made[14])).await);
+    for client in &made[15..] {
+        Stage::expect_ask(stage.authorize(&request(client)).await);
+    }
+    // About all of them somebody may be deciding now: this address has to wait, and no other has.
+    let body = json!({ "redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none" });
+    let reply = stage.register(&body).await.says(429, "slow_down");
+    assert!(reply.headers["retry-after"].to_str().unwrap().parse::<u32>().unwrap() > 0);
+    stage.from("[2001:db8:0:1::1]:1");
+    stage.register(&body).await.is(201);
+    stage.from("[2001:db8::1]:1");
+    stage.clock.turn(seconds(600));
     stage.register(&body).await.is(201);
 }
 

@@ -103,6 +103,8 @@ pub struct OAuthTimes {
 pub struct OAuthLimits {
     /// Registrations that nobody has allowed anything.
     pub unbound: u32,
+    /// Those of one address.
+    pub unbound_per_address: u32,
     /// Requests for authorization that wait.
     pub parked: u32,
     /// Clients without a browser that wait.
@@ -269,6 +271,7 @@ impl Default for OAuthLimits {
     fn default() -> Self {
         Self {
             unbound: 10_000,
+            unbound_per_address: 1_000,
             parked: 10_000,
             devices: 10_000,
             register_per_minute: 20,

@@ -90,7 +90,7 @@ fn what_is_written_is_what_holds() {
         "enabled = true\nregistration = \"${TOKEN}\"\nschemes = [\"Acme-Editor\"]\n\
          [oauth.documents]\nfrom = [\"claude.ai\"]\nexcept = [\"evil.example\"]\nauthorities = \"/ca.pem\"\nthis_machine = true\n\
          [oauth.times]\ncode = \"2m\"\naccess = \"5m\"\nrefresh = \"60d\"\nretry = \"0s\"\nlongest = \"1000d\"\nunbound = \"1d\"\nunused = \"100d\"\nfresh = \"1m\"\n\
-         [oauth.limits]\nunbound = 1\nauthorize_per_address = 7\n\
+         [oauth.limits]\nunbound = 1\nunbound_per_address = 2\nauthorize_per_address = 7\n\
          [oauth.clients.app]\nsecret = \"${APP}\"\nredirect_uris = [\"https://app.example/cb\", \"http://127.0.0.1/cb\", \"acme://cb\"]\nintrospects = true\n\
          [oauth.clients.cli]\nname = \"The CLI\"\n\
          [oauth.external]\nissuer = \"https://login.example.org\"\nkeys = \"http://127.0.0.1:9/keys\"\norg = \"acme\"\nuser = \"email\"\nclient = \"azp\"",
@@ -108,6 +108,7 @@ fn what_is_written_is_what_holds() {
         (whole.limits.unbound, whole.limits.authorize_per_address, whole.limits.parked),
         (1, 7, 10_000)
     );
+    assert_eq!(whole.limits.unbound_per_address, 2);
     let app = &whole.clients["app"];
     assert_eq!(
         (app.name.as_str(), app.method, app.introspects),

@@ -111,7 +111,7 @@ fn translated(tables: &str) -> String {
 const LOCK: i64 = 0x5945_5347;
 
 /// The n-th one makes schema n of schema n - 1. Never change one that was released.
-const MIGRATIONS: [Migration; 2] = [
+const MIGRATIONS: [Migration; 3] = [
     // As SQLite has it at its schema 9, with the same columns in the same meaning. Texts are compared byte by byte.
     Migration::Own("CREATE TABLE yesgate_schema (
          single  BOOLEAN PRIMARY KEY DEFAULT true CHECK (single),
@@ -314,4 +314,37 @@ const MIGRATIONS: [Migration; 2] = [
      );"),
     // Clients that people connect, what they were allowed, and the tokens under that; secrets as their hashes.
     Migration::Shared(oauth::schema::SCHEMA),
+    // From where clients came that nobody has allowed anything, and how many of those there are: under '' of everybody, and
+    // of each address. The database keeps count, so that nobody has to.
+    Migration::Own("ALTER TABLE client ADD COLUMN origin TEXT COLLATE \"C\";
+     CREATE INDEX client_unbound_there ON client (origin, (used_at > created_at), used_at)
+         WHERE is_bound = 0 AND ended_at IS NULL AND kind <> 'operator';
+     CREATE TABLE unbound (
+         origin  TEXT COLLATE \"C\" PRIMARY KEY,
+         clients BIGINT NOT NULL
+     ) WITH (fillfactor = 50);
+     INSERT INTO unbound (origin, clients)
+         SELECT '', count(*) FROM client WHERE is_bound = 0 AND ended_at IS NULL AND kind <> 'operator';
+
+     CREATE FUNCTION count_clients() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF TG_OP <> 'INSERT' THEN
+             IF OLD.is_bound = 0 AND OLD.ended_at IS NULL AND OLD.kind <> 'operator' THEN
+                 UPDATE unbound SET clients = clients - 1 WHERE origin IN ('', OLD.origin);
+             END IF;
+         END IF;
+         IF TG_OP <> 'DELETE' THEN
+             IF NEW.is_bound = 0 AND NEW.ended_at IS NULL AND NEW.kind <> 'operator' THEN
+                 INSERT INTO unbound (origin, clients) VALUES ('', 1)
+                     ON CONFLICT (origin) DO UPDATE SET clients = unbound.clients + 1;
+                 INSERT INTO unbound (origin, clients) SELECT NEW.origin, 1 WHERE NEW.origin IS NOT NULL
+                     ON CONFLICT (origin) DO UPDATE SET clients = unbound.clients + 1;
+             END IF;
+         END IF;
+         IF TG_OP <> 'INSERT' THEN
+             DELETE FROM unbound WHERE origin = OLD.origin AND clients < 1;
+         END IF;
+         RETURN NULL;
+     END $$;
+     CREATE TRIGGER client_is_counted AFTER INSERT OR DELETE OR UPDATE OF kind, is_bound, ended_at, origin ON client
+         FOR EACH ROW EXECUTE FUNCTION count_clients();"),
 ];

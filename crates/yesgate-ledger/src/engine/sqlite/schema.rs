@@ -61,7 +61,7 @@ const APPLICATION_ID: i64 = 0x5945_5347;
 pub(crate) const SEALED: i64 = 8;
 
 /// The n-th one makes schema n of schema n - 1. Never change one that was released.
-const MIGRATIONS: [&str; 10] = [
+const MIGRATIONS: [&str; 11] = [
     // Times are nanoseconds since 1970. The columns of `intent` are there to be searched; the body
     // is the intent. `matters_until` says how long an intent is part of its slot.
     "CREATE TABLE intent (
@@ -271,4 +271,44 @@ const MIGRATIONS: [&str; 10] = [
          WHERE state NOT IN ('pending', 'approved', 'running', 'unknown');",
     // Clients that people connect, what they were allowed, and the tokens under that; secrets as their hashes.
     oauth::schema::SCHEMA,
+    // From where clients came that nobody has allowed anything, and how many of those there are: under '' of everybody, and
+    // of each address. The database keeps count, so that nobody has to.
+    "ALTER TABLE client ADD COLUMN origin TEXT;
+     CREATE INDEX client_unbound_there ON client (origin, (used_at > created_at), used_at)
+         WHERE is_bound = 0 AND ended_at IS NULL AND kind <> 'operator';
+     CREATE TABLE unbound (
+         origin  TEXT    PRIMARY KEY,
+         clients INTEGER NOT NULL
+     ) STRICT, WITHOUT ROWID;
+     INSERT INTO unbound (origin, clients)
+         SELECT '', count(*) FROM client WHERE is_bound = 0 AND ended_at IS NULL AND kind <> 'operator';
+
+     CREATE TRIGGER client_is_counted AFTER INSERT ON client
+         WHEN new.is_bound = 0 AND new.ended_at IS NULL AND new.kind <> 'operator'
+         BEGIN
+             INSERT INTO unbound (origin, clients) SELECT '', 1 WHERE true
+                 ON CONFLICT (origin) DO UPDATE SET clients = clients + 1;
+             INSERT INTO unbound (origin, clients) SELECT new.origin, 1 WHERE new.origin IS NOT NULL
+                 ON CONFLICT (origin) DO UPDATE SET clients = clients + 1;
+         END;
+     CREATE TRIGGER client_is_discounted AFTER DELETE ON client
+         WHEN old.is_bound = 0 AND old.ended_at IS NULL AND old.kind <> 'operator'
+         BEGIN
+             UPDATE unbound SET clients = clients - 1 WHERE origin IN ('', old.origin);
+             DELETE FROM unbound WHERE origin = old.origin AND clients < 1;
+         END;
+     CREATE TRIGGER client_is_counted_anew AFTER UPDATE OF kind, is_bound, ended_at, origin ON client
+         BEGIN
+             UPDATE unbound SET clients = clients - 1
+                 WHERE old.is_bound = 0 AND old.ended_at IS NULL AND old.kind <> 'operator'
+                 AND origin IN ('', old.origin);
+             INSERT INTO unbound (origin, clients)
+                 SELECT '', 1 WHERE new.is_bound = 0 AND new.ended_at IS NULL AND new.kind <> 'operator'
+                 ON CONFLICT (origin) DO UPDATE SET clients = clients + 1;
+             INSERT INTO unbound (origin, clients)
+                 SELECT new.origin, 1 WHERE new.is_bound = 0 AND new.ended_at IS NULL AND new.kind <> 'operator'
+                 AND new.origin IS NOT NULL
+                 ON CONFLICT (origin) DO UPDATE SET clients = clients + 1;
+             DELETE FROM unbound WHERE origin = old.origin AND clients < 1;
+         END;",
 ];

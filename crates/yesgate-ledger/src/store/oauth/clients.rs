@@ -1,14 +1,24 @@
 //! Clients as rows.
+//!
+//! INVARIANT: to register one more is as much work however many there are: the database itself keeps count, and an index
+//! knows whose turn it is to go.
+
+use std::net::IpAddr;
 
 use jiff::Timestamp;
 use yesgate_core::id::PersonId;
 use yesgate_core::oauth::{OAuthClient, OAuthClientId};
 
-use super::{body, count, expected, read, time};
+use super::{body, expected, read, time};
 use crate::engine::Sql;
 use crate::engine::value::{Row, Value, values};
 use crate::error::LedgerError;
 use crate::head::nanoseconds;
+use crate::oauth::Room;
+use crate::oauth::change::RoomFound;
+
+#[cfg(test)]
+mod tests;
 
 /// Clients that nobody has allowed anything, last used before some moment.
 pub(super) const UNBOUND_BEFORE: &str =
@@ -18,8 +28,6 @@ pub(super) const UNBOUND_BEFORE: &str =
 pub(super) const UNUSED_SINCE: &str = "client WHERE is_bound = 1 AND kind <> 'operator' AND used_at <= ?1
      AND coalesce(ended_at, used_at) <= ?1
      AND NOT EXISTS (SELECT 1 FROM connection WHERE connection.client = client.id AND connection.ended_at IS NULL)";
-
-const UNBOUND: &str = "client WHERE is_bound = 0 AND ended_at IS NULL AND kind <> 'operator'";
 
 pub(in super::super) fn one(
     connection: &dyn Sql,
@@ -40,21 +48,44 @@ pub(super) fn of_person(connection: &dyn Sql, person: &PersonId) -> Result<Vec<O
     select(connection, condition, values![person.as_str()])
 }
 
-pub(super) fn count_unbound(connection: &dyn Sql) -> Result<u64, LedgerError> {
-    count(connection, UNBOUND, &[])
+/// Whether there is room for another one that nobody has allowed anything, and else which of them goes first: the oldest
+/// that was never used, or else the one that was used longest ago.
+pub(super) fn room(connection: &dyn Sql, from: Option<IpAddr>, room: Room) -> Result<RoomFound, LedgerError> {
+    let origin = from.map(|from| from.to_string()).unwrap_or_default();
+    let counted = "SELECT origin, clients FROM unbound WHERE origin IN ('', ?1)";
+    let (mut all, mut there) = (0, 0);
+    connection.each(counted, values![origin.as_str()], &mut |row| {
+        let count = u64::try_from(row.get::<i64>(1)?).unwrap_or_default();
+        if row.get::<String>(0)?.is_empty() {
+            all = count
+        } else {
+            there = count
+        }
+        Ok(())
+    })?;
+    let going = if there >= u64::from(room.each) && from.is_some() {
+        let condition = "WHERE is_bound = 0 AND ended_at IS NULL AND kind <> 'operator' AND origin = ?1
+                         ORDER BY used_at > created_at, used_at LIMIT 1";
+        select(connection, condition, values![origin.as_str()])?
+    } else if all >= u64::from(room.all) {
+        let condition = "WHERE is_bound = 0 AND ended_at IS NULL AND kind <> 'operator'
+                         ORDER BY used_at > created_at, used_at LIMIT 1";
+        select(connection, condition, &[])?
+    } else {
+        return Ok(RoomFound::Free);
+    };
+    Ok(RoomFound::Full(going.into_iter().next().map(Box::new)))
 }
 
-/// Of those that nobody has allowed anything the oldest that was never used, else the one that was used longest ago.
-pub(super) fn first_to_go(connection: &dyn Sql) -> Result<Option<OAuthClient>, LedgerError> {
-    let condition = "WHERE is_bound = 0 AND ended_at IS NULL AND kind <> 'operator'
-                     ORDER BY used_at > created_at, used_at LIMIT 1";
-    Ok(select(connection, condition, &[])?.into_iter().next())
-}
-
-pub(super) fn store(connection: &dyn Sql, client: &OAuthClient) -> Result<(), LedgerError> {
+/// Stores one, new or changed. Whoever made it stays who made it.
+pub(super) fn store(
+    connection: &dyn Sql,
+    client: &OAuthClient,
+    from: Option<IpAddr>,
+) -> Result<(), LedgerError> {
     connection.put(
-        "INSERT INTO client (id, kind, body, created_at, used_at, is_bound, ended_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+        "INSERT INTO client (id, kind, body, created_at, used_at, is_bound, ended_at, origin)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
              ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, body = excluded.body,
                  created_at = excluded.created_at, used_at = excluded.used_at, is_bound = excluded.is_bound,
                  ended_at = excluded.ended_at",
@@ -66,6 +97,7 @@ pub(super) fn store(connection: &dyn Sql, client: &OAuthClient) -> Result<(), Le
             nanoseconds(client.used_at),
             client.is_bound,
             client.ended_at.map(nanoseconds),
+            from.map(|from| from.to_string()),
         ],
     )
 }
@@ -78,9 +110,9 @@ pub(super) fn see(connection: &dyn Sql, id: &OAuthClientId, now: Timestamp) -> R
     )
 }
 
-/// Notes that somebody has allowed it something.
+/// Notes that somebody has allowed it something. From where it came does not matter any more.
 pub(super) fn bind(connection: &dyn Sql, id: &OAuthClientId, now: Timestamp) -> Result<(), LedgerError> {
-    connection.put("UPDATE client SET is_bound = 1, used_at = CASE WHEN used_at < ?2 THEN ?2 ELSE used_at END WHERE id = ?1", values![id.as_str(), nanoseconds(now)])
+    connection.put("UPDATE client SET is_bound = 1, origin = NULL, used_at = CASE WHEN used_at < ?2 THEN ?2 ELSE used_at END WHERE id = ?1", values![id.as_str(), nanoseconds(now)])
 }
 
 pub(super) fn end(connection: &dyn Sql, id: &OAuthClientId, now: Timestamp) -> Result<(), LedgerError> {

@@ -1,4 +1,4 @@
-//! The tables of clients, connections and what is under them.
+//! The tables of clients, connections and what is under them, in their first form.
 
 /// Secrets are hashes. The columns beside a body are there to be searched; where the body has the same, the columns count.
 /// Connections are never removed, for the audit trail tells of them. `is_settled`: what was asked through one that has ended

@@ -1,7 +1,10 @@
 //! O-R6, O-S8, O-S9: whatever strangers send, what they can make grow stays bounded, and who is connected does not notice.
 
 use serde_json::json;
-use yesgate_testkit::{OAuthClient, RestAnswer};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use yesgate_testkit::oauth_client::REDIRECT;
+use yesgate_testkit::{OAuthClient, RestAnswer, RestHost};
 
 use super::{Play, read};
 
@@ -29,6 +32,64 @@ async fn registrations_without_end_drive_out_only_each_other() {
     let next = client.tokens(&client.refresh(&tokens.refresh).await);
     assert_eq!(read(&play.rest(&next)).await.status, 200);
     play.finish(0);
+}
+
+/// O-R6: twenty thousand registrations of two thousand addresses, with the limits as they come: there are never more than the
+/// ten thousand that there may be, and who is connected gets tokens all the while. That no registration is more work than
+/// the first is shown where the statements are, by `a_registration_is_as_much_work_however_many_there_are`.
+#[tokio::test]
+async fn a_flood_from_many_addresses_is_bounded_and_disturbs_nobody() {
+    let play = Play::with(BEHIND_A_PROXY).await;
+    let (client, mut tokens) = play.connected().await;
+    let first = play.client().await;
+    let (told, mut registered) = mpsc::unbounded_channel();
+    let mut lanes = JoinSet::new();
+    for lane in 0..LANES {
+        let (told, rest) = (told.clone(), play.gateway.rest());
+        lanes.spawn(async move {
+            for number in (lane..FLOOD).step_by(LANES) {
+                told.send(register_from(&rest, number % ADDRESSES).await).unwrap();
+            }
+        });
+    }
+    drop(told);
+    let mut count = 0;
+    while let Some(answer) = registered.recv().await {
+        assert_eq!(answer.status, 201, "{}", answer.text);
+        count += 1;
+        if count % (FLOOD / 10) == 0 {
+            tokens = client.tokens(&client.refresh(&tokens.refresh).await);
+        }
+    }
+    assert_eq!(count, FLOOD);
+    assert_eq!(lanes.join_all().await.len(), LANES);
+    let known = play.stage.stage().yesgate(&["clients", "list", "--registered", "--json"]).ok().json();
+    assert_eq!(
+        known.as_array().unwrap().len(),
+        10_000 + 1,
+        "those that may be, and the one that is connected"
+    );
+    assert_eq!(play.owner.open(&first.request(&[]).url).await.status, 400, "the oldest has gone");
+    let last = play.client().await;
+    assert_eq!(play.owner.open(&last.request(&[]).url).await.status, 200);
+    let next = client.tokens(&client.refresh(&tokens.refresh).await);
+    assert_eq!(read(&play.rest(&next)).await.status, 200);
+    play.finish(0);
+}
+
+/// The gateway believes what stands in `X-Forwarded-For`: the test is its proxy.
+const BEHIND_A_PROXY: &str = "[serve]\nproxies = [\"127.0.0.1\"]\n";
+const FLOOD: usize = 20_000;
+const ADDRESSES: usize = 2_000;
+/// How many register at once.
+const LANES: usize = 32;
+
+/// Registers a client from one of many addresses.
+async fn register_from(rest: &RestHost, address: usize) -> RestAnswer {
+    let body = json!({"redirect_uris": [REDIRECT], "token_endpoint_auth_method": "none"});
+    let from = format!("203.0.{}.{}", address / 250, address % 250);
+    let draft = rest.draft("POST", "/api/mcp/oauth/register").header("x-forwarded-for", &from);
+    RestAnswer::read(draft.body(body.to_string()).send().await).await
 }
 
 /// O-S9: requests that nobody answers are bounded, and so are devices that nobody types the code of.

@@ -226,6 +226,7 @@ fn parse_limits(section: &Section<'_>) -> Result<OAuthLimits, ConfigError> {
     let mut limits = OAuthLimits::default();
     for (key, limit) in [
         ("unbound", &mut limits.unbound),
+        ("unbound_per_address", &mut limits.unbound_per_address),
         ("parked", &mut limits.parked),
         ("devices", &mut limits.devices),
         ("register_per_minute", &mut limits.register_per_minute),
