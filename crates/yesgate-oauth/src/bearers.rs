@@ -30,7 +30,10 @@ impl Bearers for AuthServer {
             found.ok_or(Unadmitted::InvalidToken)
         };
         let Admitted { access, kept, person: _ } = look().await?;
-        if !self.governed().endpoints.admit(&access.resources, path) {
+        let governed = self.governed();
+        if !governed.endpoints.admit(&access.resources, path)
+            || governed.is_struck_out(&kept.connection.client)
+        {
             return Err(Unadmitted::InvalidToken);
         }
         let standing = match self.standings.watch(&kept.connection.id) {

@@ -36,6 +36,11 @@ pub(crate) mod fault;
 mod fetching;
 mod kept;
 
+/// Whether a document at this address is not taken, whatever it says.
+pub(crate) fn is_refused(id: &OAuthClientId, policy: &policy::Documents) -> bool {
+    DocumentUrl::read(id, policy).is_err()
+}
+
 /// The documents of clients. Clones share what is kept.
 #[derive(Clone, Debug)]
 pub struct Documents(Arc<Shared>);

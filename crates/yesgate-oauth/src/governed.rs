@@ -13,7 +13,7 @@ use yesgate_core::oauth::{
 use yesgate_core::policy::{KnownClient, OAuthConfig, Registration, Template};
 use yesgate_core::secret::SecretHash;
 
-use crate::documents::Documents;
+use crate::documents::{self, Documents};
 use crate::endpoints::Endpoints;
 use crate::fault::{Fault, Word};
 use crate::redirect::RedirectPolicy;
@@ -91,7 +91,7 @@ impl Governed {
         before: Option<&Self>,
         now: Timestamp,
     ) -> Self {
-        let documents = documents(&config, before);
+        let documents = kept_or_new(&config, before);
         let known = config.clients.iter().filter_map(|(id, known)| {
             let id: OAuthClientId = id.parse().ok()?;
             let secret = known.secret.as_ref().and_then(|secret| variables.expand(secret, id.as_str()));
@@ -113,6 +113,18 @@ impl Governed {
     /// A client that the operator wrote down.
     pub(crate) fn known(&self, id: &OAuthClientId) -> Option<&OAuthClient> {
         self.known.get(id).map(|(client, _)| client)
+    }
+
+    /// Whether the operator has struck out a client that somebody let in: they wrote it down once and do not any more, or its
+    /// document is at a host whose documents they do not take any more. One that registered is struck out by its end.
+    pub(crate) fn is_struck_out(&self, id: &OAuthClientId) -> bool {
+        if self.known(id).is_some() {
+            return false;
+        }
+        if id.is_document() {
+            return documents::is_refused(id, &self.config.documents);
+        }
+        !id.as_str().starts_with(OAuthClientId::PREFIX)
     }
 
     /// About whose tokens a client may ask.
@@ -148,7 +160,7 @@ impl Governed {
 const INERT: &str = "offline_access";
 
 /// The documents of clients: those from before, with all that is kept of them, or new ones.
-fn documents(config: &OAuthConfig, before: Option<&Governed>) -> Option<Documents> {
+fn kept_or_new(config: &OAuthConfig, before: Option<&Governed>) -> Option<Documents> {
     let is_same = |before: &&Governed| {
         before.config.documents == config.documents && before.config.schemes == config.schemes
     };

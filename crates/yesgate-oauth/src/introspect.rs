@@ -49,7 +49,7 @@ impl AuthServer {
         governed: &Governed,
     ) -> Result<Option<Value>, Fault> {
         let may_hear = |kept: &KeptConnection| match governed.introspects(&client.id) {
-            Introspects::All => true,
+            Introspects::All => !governed.is_struck_out(&kept.connection.client),
             Introspects::Own => kept.connection.client == client.id,
         };
         let hash = revoke::hash(token);

@@ -1,7 +1,7 @@
 //! Clients that have a document at their address, all the way from the first request to a refresh.
 
 use serde_json::{Value, json};
-use yesgate_core::policy::{Documents, OAuthConfig};
+use yesgate_core::policy::{DocumentHosts, Documents, OAuthConfig};
 use yesgate_http::edge::bearer::Unadmitted;
 use yesgate_testkit::DocumentServer;
 
@@ -54,6 +54,36 @@ async fn a_client_connects_by_its_document() {
     stage.admit(&renewed.str("access_token")).await.unwrap();
     assert_eq!(server.requests("/client.json"), 2, "the one that is kept will do");
     assert_eq!(server.all_requests(), 2);
+}
+
+/// O-C6: a host that the operator denies is denied at once: tokens that clients of it have let nobody in any more. Others, and those
+/// that registered, do not notice.
+#[tokio::test]
+async fn a_host_that_is_denied_later_is_denied_at_once() {
+    let server = DocumentServer::start();
+    let url = server.url("/client.json");
+    server.serves("/client.json", &document(&server, &url));
+    let stage = stage().await;
+    let access = stage.connect(&url).await.str("access_token");
+    let other = stage.connect(&stage.public_client().await).await.str("access_token");
+    stage.admit(&access).await.unwrap();
+    let documents = |denied: &str| Documents {
+        on_this_machine: true,
+        authorities: Some(DocumentServer::authority()),
+        denied: vec![denied.to_owned()],
+        ..Documents::default()
+    };
+    let govern = |documents| {
+        stage.server.govern(OAuthConfig { documents, ..OAuthConfig::default() }, Vec::new());
+    };
+    govern(documents("elsewhere.example"));
+    stage.admit(&access).await.unwrap();
+    govern(documents("127.0.0.1"));
+    assert_eq!(stage.admit(&access).await.unwrap_err(), Unadmitted::InvalidToken);
+    stage.admit(&other).await.unwrap();
+    govern(Documents { from: DocumentHosts::Nobody, ..documents("elsewhere.example") });
+    assert_eq!(stage.admit(&access).await.unwrap_err(), Unadmitted::InvalidToken);
+    stage.admit(&other).await.unwrap();
 }
 
 /// O-C3: nobody is asked about a document that cannot be taken, and what the person is told repeats nothing of it.

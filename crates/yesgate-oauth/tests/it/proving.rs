@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::oauth::{AuthMethod, OAuthEvent};
 use yesgate_core::policy::{KnownClient, OAuthConfig};
+use yesgate_http::edge::bearer::Unadmitted;
 use yesgate_oauth::Answered;
 
 use crate::support::{CALLBACK, Reply, Stage, VERIFIER, basic, request};
@@ -172,7 +173,8 @@ async fn an_operators_client_without_its_secret_is_nobody() {
 }
 
 /// O2: a client that the operator struck out is nobody from then on, though somebody had allowed it something and the ledger
-/// remembers it. Written down again it goes on where it was.
+/// remembers it; a token that it has lets it in no more, and is none to whoever asks. Written down again it goes on where it
+/// was.
 #[tokio::test]
 async fn an_operators_client_that_was_struck_out_is_nobody() {
     let known = KnownClient {
@@ -182,15 +184,35 @@ async fn an_operators_client_that_was_struck_out_is_nobody() {
         secret: None,
         introspects: false,
     };
-    let config = OAuthConfig { clients: [("known".to_owned(), known)].into(), ..OAuthConfig::default() };
+    let asker = KnownClient {
+        method: AuthMethod::ClientSecretPost,
+        secret: Some("${KNOWN_SECRET}".parse().unwrap()),
+        introspects: true,
+        ..known.clone()
+    };
+    let clients = |known: &[(&str, &KnownClient)]| OAuthConfig {
+        clients: known.iter().map(|(id, known)| ((*id).to_owned(), (*known).clone())).collect(),
+        ..OAuthConfig::default()
+    };
+    let config = clients(&[("known", &known), ("asker", &asker)]);
     let stage = Stage::with(config.clone()).await;
-    let refresh = stage.connect("known").await.is(200).str("refresh_token");
+    let tokens = stage.connect("known").await.is(200);
+    let (access, refresh) = (tokens.str("access_token"), tokens.str("refresh_token"));
+    let is_active = async |token: &str| {
+        let form = [("token", token), ("client_id", "asker"), ("client_secret", "known secret / with:signs")];
+        stage.post("/api/mcp/oauth/introspect", &form).await.is(200).json["active"].as_bool().unwrap()
+    };
+    stage.admit(&access).await.unwrap();
+    assert!(is_active(&access).await && is_active(&refresh).await);
     let (ticket, browser) = Stage::expect_ask(stage.authorize(&request("known")).await);
-    stage.server.govern(OAuthConfig::default(), Vec::new());
+    stage.server.govern(clients(&[("asker", &asker)]), Vec::new());
+    assert_eq!(stage.admit(&access).await.unwrap_err(), Unadmitted::InvalidToken);
+    assert!(!is_active(&access).await && !is_active(&refresh).await);
     stage.refresh("known", &refresh).await.says(401, "invalid_client");
     Stage::expect_refusal(stage.authorize(&request("known")).await);
     assert_eq!(stage.allow(&ticket, &browser, "mcp:read").await, Answered::Gone);
     stage.server.govern(config, Vec::new());
+    stage.admit(&access).await.unwrap();
     stage.refresh("known", &refresh).await.is(200);
 }
 
