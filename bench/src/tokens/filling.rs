@@ -164,7 +164,12 @@ async fn connect(
         resources: Resources::default(),
     };
     let (access, refresh) = (AccessToken::from_entropy(dice), RefreshToken::from_entropy(dice));
-    let tokens = NewTokens { access: access.hash(), access_for: HOUR, refresh: Some((refresh.hash(), HOUR)) };
+    let tokens = NewTokens {
+        access: access.hash(),
+        access_for: HOUR,
+        refresh: Some((refresh.hash(), HOUR)),
+        longest: None,
+    };
     match ledger.exchange(secret, exchange, tokens).await? {
         Exchanged::Tokens(_) => {}
         other @ (Exchanged::Fault(_) | Exchanged::Unknown) => {

@@ -67,6 +67,8 @@ pub struct NewTokens {
     pub access_for: SignedDuration,
     /// The refresh token, where the client gets one, and how long it counts.
     pub refresh: Option<(SecretHash, SignedDuration)>,
+    /// How long a connection lasts at most. No token under it counts longer.
+    pub longest: Option<SignedDuration>,
 }
 
 /// What the tokens that were issued allow.
@@ -78,6 +80,8 @@ pub struct Issued {
     pub scopes: Scopes,
     /// Where.
     pub resources: Resources,
+    /// How long the access token counts.
+    pub access_for: SignedDuration,
 }
 
 /// What came of a code.
@@ -108,8 +112,6 @@ pub struct Refreshing {
     pub sealed: Vec<u8>,
     /// How long a used token brings the same successor again.
     pub window: SignedDuration,
-    /// How long a connection lasts at most.
-    pub longest: Option<SignedDuration>,
 }
 
 /// What came of a refresh token.

@@ -70,7 +70,7 @@ impl AuthServer {
         let mut answer = json!({
             "access_token": minted.access.expose(),
             "token_type": "Bearer",
-            "expires_in": governed.config.times.access.as_secs(),
+            "expires_in": issued.access_for.as_secs(),
             "scope": issued.scopes.to_string(),
         });
         if let (Some(refresh), Some(members)) = (minted.refresh, answer.as_object_mut()) {
@@ -151,7 +151,6 @@ impl AuthServer {
             new: minted.new_tokens(governed),
             sealed,
             window: governed.config.times.retry,
-            longest: governed.config.times.longest,
         };
         match self.ledger.refresh(refreshing).await? {
             Refreshed::Rotated(issued) => Ok((issued, minted)),
@@ -219,6 +218,7 @@ impl Minted {
             access: self.access.hash(),
             access_for: times.access,
             refresh: self.refresh.as_ref().map(|refresh| (refresh.hash(), times.refresh)),
+            longest: times.longest,
         }
     }
 }

@@ -170,7 +170,7 @@ fn next_tokens(found: OAuthFound, refreshing: Refreshing, now: Timestamp) -> (Re
     let mine = counting(connection).filter(|kept| kept.connection.client == refreshing.client);
     let Some((refresh, kept)) = refresh.zip(mine) else { return (Refreshed::Unknown, Effects::default()) };
     let connection = &kept.connection;
-    let last_moment = refreshing.longest.map_or(Timestamp::MAX, |longest| later(connection.made_at, longest));
+    let last_moment = last_moment(connection, &refreshing.new);
     if now >= last_moment {
         return (Refreshed::Unknown, Effects::default());
     }
@@ -186,8 +186,9 @@ fn next_tokens(found: OAuthFound, refreshing: Refreshing, now: Timestamp) -> (Re
         } else {
             refreshing.resources
         },
+        access_for: refreshing.new.access_for.min(last_moment.duration_since(now)),
     };
-    let (access, mut effects) = access(&issued, &refreshing.new, last_moment, now);
+    let (access, mut effects) = access(&issued, &refreshing.new, now);
     effects
         .events
         .push(AuditEvent::OAuth(OAuthEvent::Refreshed { connection: connection.id.clone(), generation }));
@@ -224,14 +225,20 @@ fn first_tokens(
     new: &NewTokens,
     now: Timestamp,
 ) -> (Issued, Effects) {
-    let issued = Issued { connection: connection.id.clone(), scopes: connection.scopes.clone(), resources };
-    let (access, mut effects) = access(&issued, new, Timestamp::MAX, now);
+    let last_moment = last_moment(connection, new);
+    let issued = Issued {
+        connection: connection.id.clone(),
+        scopes: connection.scopes.clone(),
+        resources,
+        access_for: new.access_for.min(last_moment.duration_since(now)).max(SignedDuration::ZERO),
+    };
+    let (access, mut effects) = access(&issued, new, now);
     effects.writes.push(access);
     if let Some((refresh, lifetime)) = new.refresh {
         let first = Refresh {
             connection: connection.id.clone(),
             generation: 1,
-            ends_at: later(now, lifetime),
+            ends_at: later(now, lifetime).min(last_moment),
             rotated: None,
         };
         effects.writes.push(Write::OAuth(OAuthWrite::Refresh(refresh, Box::new(first))));
@@ -242,16 +249,21 @@ fn first_tokens(
 }
 
 /// The access token that was issued, and that its connection is in use.
-fn access(issued: &Issued, new: &NewTokens, last_moment: Timestamp, now: Timestamp) -> (Write, Effects) {
+fn access(issued: &Issued, new: &NewTokens, now: Timestamp) -> (Write, Effects) {
     let access = Access {
         connection: issued.connection.clone(),
         scopes: issued.scopes.clone(),
         resources: issued.resources.clone(),
-        ends_at: later(now, new.access_for).min(last_moment),
+        ends_at: later(now, issued.access_for),
     };
     let used = Write::OAuth(OAuthWrite::Used(issued.connection.clone(), None));
     let write = Write::OAuth(OAuthWrite::Access(new.access, Box::new(access)));
     (write, Effects { writes: vec![used], ..Effects::default() })
+}
+
+/// From when on nothing under a connection counts any more.
+fn last_moment(connection: &Connection, new: &NewTokens) -> Timestamp {
+    new.longest.map_or(Timestamp::MAX, |longest| later(connection.made_at, longest))
 }
 
 /// Those of the wanted scopes that were given; where none of them was, all that were: asking for the wrong thing takes

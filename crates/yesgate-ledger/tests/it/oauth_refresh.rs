@@ -7,11 +7,11 @@ use proptest::prelude::{ProptestConfig, Strategy, proptest};
 use proptest::{collection, prop_assert, prop_assert_eq};
 use tokio::task::JoinSet;
 use yesgate_core::oauth::{End, Scopes};
-use yesgate_ledger::{Ledger, Refreshed, Refreshing};
+use yesgate_ledger::{Ledger, NewTokens, Refreshed, Refreshing};
 
 use crate::oauth_stage::{
-    DAY, access, connect, connection_id, ends, is_in, refresh, refreshed, refreshing, register, resources,
-    somebody,
+    DAY, access, connect, connection_id, ends, is_in, new_tokens, refresh, refreshed, refreshing, register,
+    resources, somebody,
 };
 use crate::support::{
     Other, Place, TestClock, assert_sound, in_memory, my_part, open_at, say, wait_for_word,
@@ -153,7 +153,10 @@ async fn a_connection_ends_at_last() {
     let robot = register(&ledger, 1).await;
     connect(&ledger, &ada, &robot, 1).await;
     let longest = Some(SignedDuration::from_mins(90));
-    let bounded = |token, new| Refreshing { longest, ..refreshing(&robot, token, new) };
+    let bounded = |token, new| Refreshing {
+        new: NewTokens { longest, ..new_tokens(new) },
+        ..refreshing(&robot, token, new)
+    };
     clock.set(60 * 60);
     assert_eq!(word(&ledger.refresh(bounded(1, 2)).await.unwrap()), "rotated");
     clock.set(90 * 60 - 1);

@@ -209,7 +209,7 @@ pub(crate) fn exchange(client: &OAuthClientId) -> Exchange {
 }
 
 pub(crate) fn new_tokens(seed: u32) -> NewTokens {
-    NewTokens { access: access(seed), access_for: HOUR, refresh: Some((refresh(seed), MONTH)) }
+    NewTokens { access: access(seed), access_for: HOUR, refresh: Some((refresh(seed), MONTH)), longest: None }
 }
 
 /// Connects a client whole: the connection, the code and the tokens of this seed.
@@ -236,7 +236,6 @@ pub(crate) fn refreshing(client: &OAuthClientId, token: u32, new: u32) -> Refres
         new: new_tokens(new),
         sealed: new.to_be_bytes().to_vec(),
         window: MINUTE,
-        longest: None,
     }
 }
 

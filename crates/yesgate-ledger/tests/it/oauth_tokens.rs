@@ -177,7 +177,7 @@ async fn a_client_may_get_an_access_token_only() {
     let ada = somebody(&ledger, "ada", 1).await;
     let robot = register(&ledger, 1).await;
     allow(&ledger, &ada, &robot, 1).await;
-    let new = NewTokens { access: access(1), access_for: MINUTE, refresh: None };
+    let new = NewTokens { access: access(1), access_for: MINUTE, refresh: None, longest: None };
     assert!(matches!(ledger.exchange(code(1), exchange(&robot), new).await.unwrap(), Exchanged::Tokens(_)));
     assert!(is_in(&ledger, 1).await);
     assert_eq!(ledger.refresh_token(refresh(1)).await.unwrap(), None);

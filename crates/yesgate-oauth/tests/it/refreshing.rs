@@ -139,6 +139,22 @@ async fn a_refresh_may_narrow_and_never_widens() {
     }
 }
 
+/// O5: where a connection has a last moment, its first tokens end then too, and the client is told so.
+#[tokio::test]
+async fn first_tokens_end_with_their_connection() {
+    let times = OAuthTimes { longest: Some(SignedDuration::from_mins(20)), ..OAuthTimes::default() };
+    let stage = Stage::with(OAuthConfig { times, ..OAuthConfig::default() }).await;
+    let client = stage.public_client().await;
+    let tokens = stage.connect(&client).await;
+    assert_eq!(tokens.json["expires_in"], 20 * 60);
+    let access = tokens.str("access_token");
+    stage.clock.turn(seconds(20 * 60 - 1));
+    stage.admit(&access).await.unwrap();
+    stage.clock.turn(seconds(1));
+    assert_eq!(stage.admit(&access).await.unwrap_err(), Unadmitted::InvalidToken);
+    stage.refresh(&client, &tokens.str("refresh_token")).await.says(400, "invalid_grant");
+}
+
 /// O5: a connection can have a last day.
 #[tokio::test]
 async fn a_connection_lasts_as_long_as_the_operator_says() {
