@@ -21,9 +21,9 @@ use crate::subject::Subject;
 
 /// What is measured: its name, and what the lanes do, which alternate.
 const LOADS: [(&str, [Does; 2]); 3] = [
-    ("refresh", [Does::Refresh, Does::Refresh]),
-    ("call", [Does::Call, Does::Call]),
-    ("half of each", [Does::Refresh, Does::Call]),
+    ("all refresh", [Does::Refresh, Does::Refresh]),
+    ("all call", [Does::Call, Does::Call]),
+    ("half of them refresh, the others call", [Does::Refresh, Does::Call]),
 ];
 
 pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
@@ -48,7 +48,7 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
     }
     let mut found = Vec::new();
     for (load, does) in LOADS {
-        let mut by_kind = [(does[0], Found::default()), (does[1], Found::default())];
+        let mut by_kind = does.map(|does| (does, Found::default()));
         for _ in pace.rounds(9, Duration::from_secs(20)) {
             let (back, times) = runtime.block_on(go(lanes, does)).with_context(|| load.to_owned())?;
             lanes = back;
@@ -127,7 +127,7 @@ fn section(found: Vec<(&'static str, [(Does, Found); 2])>) -> Section {
                 found.p99.shown(Unit::Millis),
                 found.longest().shown(Unit::Millis),
             ]);
-            let what = format!("{name}, {LANES} connections that {load}");
+            let what = format!("{name}, {LANES} connections, {load}");
             targets.push(Target::at_most(&format!("{what}, p99"), LIMIT, &found.p99, Unit::Millis));
             targets.push(Target::at_most(&format!("{what}, longest"), LIMIT, &found.longest(), Unit::Millis));
         }
