@@ -259,6 +259,16 @@ pub enum AuditEvent {
         /// By whom.
         by: String,
     },
+    /// Another database took over from the one that the row before was written in, or an older state of it came back.
+    FailedOver {
+        /// Which history of which database it was, as `system/timeline`.
+        from: String,
+        /// Which it is now.
+        to: String,
+        /// Whether all that was committed is known to be here. If not, all that was open is void, what ran is unknown,
+        /// and no yes is remembered any more; the rows that follow or precede say which.
+        complete: bool,
+    },
     /// A call was refused.
     Refused {
         /// Who called.

@@ -432,6 +432,7 @@ impl Intent {
             Ground::ToolChanged => "the tool's definition changed",
             Ground::PolicyStricter => "the policy became stricter",
             Ground::PreviewChanged => "the preview changed",
+            Ground::FailedOver => "the database failed over and may lack what was decided or run last",
             Ground::Holds => "it was withdrawn",
         };
         self.advance(Event::Void, AuditEvent::Voided { why: why.into() }, now)?;
@@ -507,6 +508,7 @@ impl Intent {
             State::Voided => match self.voided_for {
                 Some(Ground::PolicyStricter) => Why::PolicyChanged,
                 Some(Ground::PreviewChanged) => Why::TokenMismatch { field: "preview" },
+                Some(Ground::FailedOver) => Why::FailedOver,
                 Some(Ground::ToolChanged | Ground::Holds) | None => Why::ToolChanged,
             },
         };

@@ -128,6 +128,8 @@ pub enum Why {
     ToolChanged,
     /// The policy became stricter after the question was asked.
     PolicyChanged,
+    /// Another database took over, and it may lack what was decided or run last.
+    FailedOver,
     /// What the human saw is not what is stored.
     ContentChanged,
     /// A human could not read all of it.
@@ -285,7 +287,7 @@ impl Why {
             Self::Cancelled => "cancelled",
             Self::AlreadyDecided { .. } => "already_decided",
             Self::ExecutionInProgress => "execution_in_progress",
-            Self::ExecutionUnknown => "execution_unknown",
+            Self::ExecutionUnknown | Self::FailedOver => "execution_unknown",
             Self::AssuranceTooLow { .. } => "assurance_too_low",
             Self::NoApproverReachable { .. } => "no_approver_reachable",
             Self::ToolChanged => "tool_changed",
@@ -408,6 +410,10 @@ impl Why {
                  ran. Call the tool again to ask under the policy as it is now."
                     .into()
             }
+            Self::FailedOver => "The database that keeps consents failed over, and may lack what happened last. Nothing \
+                 ran now, but this call may have run before. Find out; if it did not, call the tool again, and a human \
+                 will be asked anew."
+                .into(),
             Self::ContentChanged => "What was looked at is not what is stored now. Nothing ran. Look at the \
                  question again and decide on that."
                 .into(),
@@ -489,6 +495,7 @@ impl Why {
             | Self::NoApproverReachable { .. }
             | Self::ToolChanged
             | Self::PolicyChanged
+            | Self::FailedOver
             | Self::ContentChanged
             | Self::TooLargeToReview { .. }
             | Self::NotRemembered { .. }
@@ -570,6 +577,7 @@ impl Why {
             | Self::ExecutionUnknown
             | Self::ToolChanged
             | Self::PolicyChanged
+            | Self::FailedOver
             | Self::ContentChanged
             | Self::TooLargeToReview { .. }
             | Self::NotRemembered { .. }

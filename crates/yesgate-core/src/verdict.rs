@@ -305,6 +305,7 @@ impl WouldRefuse {
             | Why::AssuranceTooLow { .. }
             | Why::ToolChanged
             | Why::PolicyChanged
+            | Why::FailedOver
             | Why::ContentChanged
             | Why::NotRemembered { .. }
             | Why::NotEditable

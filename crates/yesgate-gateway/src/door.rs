@@ -20,6 +20,7 @@ use serde_json::json;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::ServerName;
 use yesgate_core::policy::Proxies;
+use yesgate_ledger::{Ledger, Readiness};
 
 pub use self::admission::{Doorkeeper, KnownAs};
 use self::admission::{Stranger, Visit};
@@ -63,6 +64,8 @@ pub struct Door {
     pub pages: Arc<dyn Pages>,
     /// The servers.
     pub hub: Arc<Hub>,
+    /// What has to be written before anything runs.
+    pub ledger: Ledger,
     /// What is counted.
     pub metrics: Metrics,
     /// Whether `/metrics` is served.
@@ -112,7 +115,10 @@ impl Handler for Door {
                 rest::failure(StatusCode::FORBIDDEN, "not_for_people", words)
             }
             Some(Place::Alive) => only_get(&parts.method, || plain(StatusCode::OK, "alive\n")),
-            Some(Place::Ready) => only_get(&parts.method, || self.ready()),
+            Some(Place::Ready) => {
+                let ready = self.ready().await;
+                only_get(&parts.method, || ready)
+            }
             Some(Place::Metrics) if self.shows_metrics => only_get(&parts.method, || self.numbers()),
             Some(Place::Metrics | Place::Page | Place::Clients(_)) | None => {
                 self.metrics.rejected(Rejection::Path);
@@ -337,9 +343,9 @@ impl Door {
         response
     }
 
-    /// Whether gated calls can be answered, and how each server does. A server that is down does not make
-    /// the gateway unready: the others are served.
-    fn ready(&self) -> Response<Body> {
+    /// FC-1: whether gated calls can be answered, and how each server does. A server that is down does not make
+    /// the gateway unready: the others are served. A ledger that cannot be written does: nothing could be asked or run.
+    async fn ready(&self) -> Response<Body> {
         let servers: serde_json::Map<String, serde_json::Value> = self
             .hub
             .health()
@@ -353,7 +359,17 @@ impl Door {
                 (name, health)
             })
             .collect();
-        json_response(StatusCode::OK, &json!({"status": "ready", "servers": servers}))
+        match self.ledger.readiness().await {
+            Readiness::Writable => {
+                json_response(StatusCode::OK, &json!({"status": "ready", "servers": servers}))
+            }
+            Readiness::Unwritable(error) => {
+                let unready = json!({"status": "unready", "why": error.public_reason(), "servers": servers});
+                let mut response = json_response(StatusCode::SERVICE_UNAVAILABLE, &unready);
+                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+                response
+            }
+        }
     }
 }
 

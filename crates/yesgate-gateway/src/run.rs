@@ -304,9 +304,15 @@ impl Gate {
             let Some(way) = ways.way(&intent.question().binding.caller).await else { continue };
             let (ground, preview) = match self.ground(&way, intent.question()).await {
                 Ok((Ground::Holds, _)) | Err(_) => continue,
-                Ok(found @ (Ground::ToolChanged | Ground::PolicyStricter | Ground::PreviewChanged, _)) => {
-                    found
-                }
+                Ok(
+                    found @ (
+                        Ground::ToolChanged
+                        | Ground::PolicyStricter
+                        | Ground::PreviewChanged
+                        | Ground::FailedOver,
+                        _,
+                    ),
+                ) => found,
             };
             let voided = self
                 .ledger

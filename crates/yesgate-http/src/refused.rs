@@ -49,7 +49,8 @@ pub const fn status(why: &Why) -> StatusCode {
         Why::QuorumPending { .. }
         | Why::AlreadyDecided { .. }
         | Why::ExecutionInProgress
-        | Why::ExecutionUnknown => StatusCode::CONFLICT,
+        | Why::ExecutionUnknown
+        | Why::FailedOver => StatusCode::CONFLICT,
         Why::TooLargeToReview { .. } => StatusCode::PAYLOAD_TOO_LARGE,
         Why::ConsentUnavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
     }
@@ -104,6 +105,7 @@ mod tests {
             Why::NoApproverReachable { need: Assurance::Verified },
             Why::ToolChanged,
             Why::PolicyChanged,
+            Why::FailedOver,
             Why::ContentChanged,
             Why::TooLargeToReview { bytes: 20_000 },
             Why::ConsentUnavailable { reason: "the ledger cannot be written" },

@@ -23,6 +23,7 @@ use yesgate_core::token::ConfirmTokenHash;
 use crate::credentials::KeptCredential;
 use crate::error::LedgerError;
 use crate::oauth::change::{OAuthFound, OAuthTarget, OAuthWrite};
+use crate::origin::Origin;
 
 /// What a change is about.
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ pub(crate) enum Target {
     Open,
     /// Some of those that one process was running.
     RunningOf(BootId),
+    /// All that are not over, and all remembered yeses.
+    Unsettled,
     /// The open ones of one server, all of them, and what is pinned of its tools.
     Server(ServerName, ServerIdentity),
     /// No intent, but all bearer keys.
@@ -113,6 +116,8 @@ pub(crate) enum Write {
     Grant(Box<Grant>),
     /// Processes that nobody sees alive any more are over.
     BuryTheDead,
+    /// Which database writes.
+    Origin(Origin),
     /// Something about people. Its audit row comes with the same change.
     People(PeopleWrite),
     /// Something about clients and connections.

@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use self::value::{Row, Value};
 use crate::error::LedgerError;
 use crate::head::Head;
+use crate::origin::Continuity;
 
 /// A connection that statements can be put to. Parameters are `?1`, `?2` and so on.
 pub(crate) trait Sql {
@@ -99,6 +100,9 @@ pub(crate) trait Transactions {
     /// `news` is the last row of the audit trail where there are new ones.
     fn commit(&mut self, news: Option<u64>) -> Result<(), LedgerError>;
 
+    /// Looks whether a transaction could begin, without beginning one.
+    fn look(&mut self) -> Result<(), LedgerError>;
+
     /// Takes back what is left of a transaction that failed. An error means that nothing can be written any more.
     fn give_up(&mut self) -> Result<(), LedgerError>;
 
@@ -110,7 +114,7 @@ pub(crate) trait Transactions {
 }
 
 /// What is known when a transaction begins.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Begun {
     /// The end of the audit trail.
     pub(crate) head: Head,
@@ -118,6 +122,8 @@ pub(crate) struct Begun {
     pub(crate) clock: Timestamp,
     /// Whether others see that this process lives.
     pub(crate) presence: Presence,
+    /// Whether the database is the one that was written last.
+    pub(crate) continuity: Continuity,
 }
 
 /// Whether others see that this process lives. What it runs while they do not, they would take for lost.

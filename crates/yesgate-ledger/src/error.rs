@@ -91,6 +91,9 @@ pub enum LedgerError {
     /// Other nodes do not see that this one lives, so it may run nothing. It keeps trying to be seen.
     #[error("other nodes do not see that this one lives")]
     Unseen,
+    /// A standby is to take over, and nobody can be sure that it has what was committed. A retry helps once it has.
+    #[error("a standby that takes over could lack what was committed: {0}")]
+    Unreplicated(String),
     /// The ledger was closed.
     #[error("the ledger is closed")]
     Closed,
@@ -103,6 +106,7 @@ impl LedgerError {
             Self::Busy => "the consent ledger is busy",
             Self::Unreachable(_) | Self::Unseen => "the consent ledger cannot be reached",
             Self::InDoubt(_) => "the consent ledger did not say whether it was written down",
+            Self::Unreplicated(_) => "the consent ledger is not replicated as it must be",
             Self::Full => "the consent ledger has no room left",
             Self::ClockWentBack { .. } => "the clock of the gateway went back",
             Self::Damaged(_) => "the consent ledger is damaged",

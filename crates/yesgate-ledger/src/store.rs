@@ -5,6 +5,7 @@
 
 mod batch;
 mod budgets;
+mod failover;
 mod grants;
 mod keys;
 mod listing;
@@ -44,6 +45,7 @@ use crate::engine::postgres::{self, PgReader};
 use crate::engine::sqlite::{self, SqliteWriter, contents, file, schema, watcher};
 use crate::error::LedgerError;
 use crate::life::Life;
+use crate::readiness::Known;
 use crate::seal::Seal;
 use crate::secret::SecretKey;
 use crate::skew::Skew;
@@ -63,6 +65,7 @@ pub(crate) struct Store {
     /// Where the database is, and what this node knows of being seen there; none: it is a file or nowhere.
     database: Option<(DatabaseAddress, Seen)>,
     skew: Skew,
+    readiness: Known,
 }
 
 /// Something to look up, and whom to tell.
@@ -100,6 +103,7 @@ impl Store {
             watcher: Mutex::new(Some(watcher)),
             database: None,
             skew: Skew::default(),
+            readiness: Known::default(),
             bell,
             seal,
             life,
@@ -125,6 +129,7 @@ impl Store {
             watcher: Mutex::default(),
             database: None,
             skew: Skew::default(),
+            readiness: Known::default(),
             bell,
             seal,
             life: Life::Alone,
@@ -171,6 +176,7 @@ impl Store {
             alive: OnceLock::new(),
             database: Some((address, seen)),
             skew,
+            readiness: Known::default(),
         })
     }
 
@@ -223,6 +229,19 @@ impl Store {
     pub(crate) async fn submit(&self, change: Box<dyn Change>) -> Result<(), LedgerError> {
         let writes = self.writes.as_ref().ok_or(LedgerError::Closed)?;
         writes.send(Job::Change(change)).await.map_err(|_| LedgerError::Closed)
+    }
+
+    /// What is known about whether it can be written.
+    pub(crate) const fn readiness(&self) -> &Known {
+        &self.readiness
+    }
+
+    /// Asks the writer whether anything can be written.
+    pub(crate) async fn probe(&self) -> Result<(), LedgerError> {
+        let writes = self.writes.as_ref().ok_or(LedgerError::Closed)?;
+        let (reply, answer) = oneshot::channel();
+        writes.send(Job::Probe(reply)).await.map_err(|_| LedgerError::Closed)?;
+        answer.await.unwrap_or(Err(LedgerError::Closed))
     }
 
     /// Empties the write-ahead log, so that nothing stands in it that was overwritten in the file.

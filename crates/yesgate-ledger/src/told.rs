@@ -113,6 +113,7 @@ impl Told {
             | AuditEvent::Thawed { .. }
             | AuditEvent::Stopped { .. }
             | AuditEvent::WentOn { .. }
+            | AuditEvent::FailedOver { .. }
             | AuditEvent::Refused { .. }
             | AuditEvent::FirstUse { .. }
             | AuditEvent::Pinned { .. }
@@ -172,6 +173,7 @@ fn step(event: &AuditEvent) -> Result<Option<Event>, Impossible> {
         // These belong to no intent, or only to its beginning.
         AuditEvent::Opened { .. }
         | AuditEvent::GrantRevoked { .. }
+        | AuditEvent::FailedOver { .. }
         | AuditEvent::Refused { .. }
         | AuditEvent::Purged { .. }
         | AuditEvent::ModeSet { .. }

@@ -132,6 +132,7 @@ impl Occasion {
             | AuditEvent::Thawed { .. }
             | AuditEvent::Stopped { .. }
             | AuditEvent::WentOn { .. }
+            | AuditEvent::FailedOver { .. }
             | AuditEvent::Refused { .. }
             | AuditEvent::FirstUse { .. }
             | AuditEvent::Pinned { .. }

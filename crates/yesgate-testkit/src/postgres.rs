@@ -5,6 +5,8 @@
 //! - It runs as an unprivileged account, because the server refuses root.
 //! - It goes away by itself, however the tests end: a watchman stops and removes it once nobody holds its lock.
 
+mod standby;
+
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{BufRead as _, BufReader, Write as _};

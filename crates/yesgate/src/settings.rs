@@ -60,6 +60,7 @@ impl Settings {
         let ledger = opened.map_err(|error| {
             let hint = match &error {
                 LedgerError::WrongKey { .. } => Some(RIGHT_KEY),
+                LedgerError::Unreplicated(_) => Some(REPLICATE),
                 LedgerError::Busy
                 | LedgerError::Full
                 | LedgerError::Disk(_)
@@ -93,8 +94,9 @@ impl Settings {
     pub(crate) fn place(&self) -> anyhow::Result<LedgerPlace> {
         let Some(at) = &self.config.ledger.at else { return Ok(LedgerPlace::File(self.home.ledger())) };
         let address = at.expand(|name| std::env::var(name).ok()).context("the ledger cannot be found")?;
-        let address = address.expose_secret().parse().context("the ledger cannot be found")?;
-        Ok(LedgerPlace::Database(address))
+        let address: DatabaseAddress =
+            address.expose_secret().parse().context("the ledger cannot be found")?;
+        Ok(LedgerPlace::Database(address.with_standby(self.config.ledger.standby)))
     }
 
     /// The environment of servers that get ours, without what opens the ledger's database; `None`: there is no such
@@ -126,6 +128,10 @@ impl fmt::Display for LedgerPlace {
 
 const SHARED_KEY: &str = "all nodes of one database need the same key: put 64 hexadecimal digits into YESGATE_SECRET_KEY \
                           of each, such as `openssl rand -hex 32` gives";
+
+const REPLICATE: &str = "`ha = true` in [ledger] says that a standby takes over: let the primary wait for one, with \
+                         `synchronous_standby_names` and `synchronous_commit = on`, or leave `ha` out. `yesgate doctor` \
+                         tells more";
 
 /// The present moment, for what is shown to people.
 pub(crate) fn now() -> Timestamp {

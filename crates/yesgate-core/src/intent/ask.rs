@@ -329,9 +329,10 @@ impl Intent {
         }
         match self.question.ground_under(now_asked) {
             Ground::Holds => true,
-            ground @ (Ground::ToolChanged | Ground::PolicyStricter | Ground::PreviewChanged) => {
-                self.void_previewed(ground, now_asked.preview.clone(), now).is_err()
-            }
+            ground @ (Ground::ToolChanged
+            | Ground::PolicyStricter
+            | Ground::PreviewChanged
+            | Ground::FailedOver) => self.void_previewed(ground, now_asked.preview.clone(), now).is_err(),
         }
     }
 

@@ -56,6 +56,8 @@ pub enum Ground {
     PolicyStricter,
     /// The preview, made again, says something else (M4).
     PreviewChanged,
+    /// Another database took over from the one that it was decided in, and may lack what happened there last.
+    FailedOver,
 }
 
 impl Intent {
@@ -175,7 +177,7 @@ impl Intent {
         }
         match runner.ground {
             Ground::Holds => {}
-            Ground::ToolChanged | Ground::PolicyStricter | Ground::PreviewChanged => {
+            Ground::ToolChanged | Ground::PolicyStricter | Ground::PreviewChanged | Ground::FailedOver => {
                 return Err(self.void_for(runner.ground, now));
             }
         }
@@ -239,7 +241,7 @@ impl Intent {
         match ground {
             Ground::Holds => {}
             // What is over already stays what it is.
-            Ground::ToolChanged | Ground::PolicyStricter | Ground::PreviewChanged => {
+            Ground::ToolChanged | Ground::PolicyStricter | Ground::PreviewChanged | Ground::FailedOver => {
                 if self.void(ground, now).is_err() {}
             }
         }

@@ -102,6 +102,7 @@ impl Intent {
             Ground::Holds => self.approve(&by, self.digest, now).and_then(|()| self.redeem(runner, now)),
             Ground::ToolChanged | Ground::PreviewChanged => Err(self.refusal(Why::ToolChanged)),
             Ground::PolicyStricter => Err(self.refusal(Why::PolicyChanged)),
+            Ground::FailedOver => Err(self.refusal(Why::FailedOver)),
         };
         // Where it does not run there is no such question.
         permitted.map_err(|refusal| Refusal { intent: None, ..refusal })

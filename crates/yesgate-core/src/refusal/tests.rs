@@ -39,6 +39,7 @@ fn every_why() -> Vec<Why> {
         Why::NoApproverReachable { need: Assurance::Verified },
         Why::ToolChanged,
         Why::PolicyChanged,
+        Why::FailedOver,
         Why::ContentChanged,
         Why::TooLargeToReview { bytes: 20_000 },
         Why::NotRemembered { reason: "the policy does not allow it" },

@@ -264,7 +264,7 @@ impl From<&Why> for RefusalCode {
             Why::Cancelled => Self::Cancelled,
             Why::AlreadyDecided { .. } => Self::AlreadyDecided,
             Why::ExecutionInProgress => Self::ExecutionInProgress,
-            Why::ExecutionUnknown => Self::ExecutionUnknown,
+            Why::ExecutionUnknown | Why::FailedOver => Self::ExecutionUnknown,
             Why::AssuranceTooLow { .. } => Self::AssuranceTooLow,
             Why::NoApproverReachable { .. } => Self::NoApproverReachable,
             Why::ToolChanged => Self::ToolChanged,

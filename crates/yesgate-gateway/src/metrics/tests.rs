@@ -206,6 +206,7 @@ fn a_refusal_is_counted_under_the_code_that_the_agent_gets() {
         Why::NoApproverReachable { need },
         Why::ToolChanged,
         Why::PolicyChanged,
+        Why::FailedOver,
         Why::ContentChanged,
         Why::TooLargeToReview { bytes: 1 },
         Why::NothingTyped,

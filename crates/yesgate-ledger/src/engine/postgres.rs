@@ -11,6 +11,7 @@ pub(crate) mod address;
 pub(crate) mod connection;
 mod fault;
 mod many;
+mod replication;
 pub(crate) mod schema;
 mod tls;
 mod types;

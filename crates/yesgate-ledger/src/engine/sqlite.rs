@@ -18,6 +18,7 @@ use super::value::{Row, Value};
 use super::{Begun, Dialect, Expected, Presence, Sql, Transactions};
 use crate::error::LedgerError;
 use crate::head::Head;
+use crate::origin::Continuity;
 
 impl Sql for Connection {
     fn dialect(&self) -> Dialect {
@@ -81,7 +82,8 @@ impl Transactions for SqliteWriter {
         self.batch("BEGIN IMMEDIATE")?;
         let head = Head::load(&self.connection)?;
         // Others see the lock on its boot file for as long as it lives.
-        Ok(Begun { head, clock: self.clock.now(), presence: Presence::Seen })
+        let (clock, presence) = (self.clock.now(), Presence::Seen);
+        Ok(Begun { head, clock, presence, continuity: Continuity::Same })
     }
 
     fn together(&self) -> usize {
@@ -115,6 +117,14 @@ impl Transactions for SqliteWriter {
             return Err(LedgerError::Store("the transaction ended early".to_owned()));
         }
         self.batch("COMMIT")
+    }
+
+    fn look(&mut self) -> Result<(), LedgerError> {
+        match self.connection.is_readonly("main") {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(LedgerError::ReadOnly),
+            Err(error) => Err(Fault::from(error).into()),
+        }
     }
 
     fn give_up(&mut self) -> Result<(), LedgerError> {

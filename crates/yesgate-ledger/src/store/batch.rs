@@ -146,7 +146,9 @@ impl Batch<'_> {
                 })
             }
             Target::Keys => Ok(Found { keys: keys::all(self.connection)?, ..found }),
-            Target::Grants => Ok(Found { grants: grants::all(self.connection, self.seal)?, ..found }),
+            Target::Grants | Target::Unsettled => {
+                Ok(Found { grants: grants::all(self.connection, self.seal)?, ..found })
+            }
             Target::Slot(slot, windows) => {
                 let sums = budgets::sums(self.connection, windows, self.now, None)?;
                 Ok(Found { sums, grants: grants::of_slot(self.connection, self.seal, *slot)?, ..found })
@@ -345,6 +347,7 @@ impl Batch<'_> {
             | AuditEvent::HandedOver
             | AuditEvent::LateAnswer { .. }
             | AuditEvent::WrongText { .. }
+            | AuditEvent::FailedOver { .. }
             | AuditEvent::Refused { .. } => Ok(()),
         }
     }
@@ -387,6 +390,7 @@ fn belongs(intent: &Intent, before: Option<&Loaded>, target: &Target) -> bool {
             | Target::Over(_)
             | Target::Open
             | Target::RunningOf(_)
+            | Target::Unsettled
             | Target::Server(..)
             | Target::Keys
             | Target::Grants

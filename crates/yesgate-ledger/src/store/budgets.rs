@@ -34,6 +34,7 @@ pub(super) fn fill(
         Target::Nothing
         | Target::Due
         | Target::Over(_)
+        | Target::Unsettled
         | Target::RunningOf(_)
         | Target::Open
         | Target::Grants

@@ -26,6 +26,7 @@ pub(super) fn write(
     match write {
         Write::Key(record, hash) => add(connection, &record, &hash),
         Write::Grant(grant) => super::grants::add(connection, seal, &grant),
+        Write::Origin(origin) => super::failover::keep(connection, &origin),
         Write::BuryTheDead => super::nodes::bury(connection, now),
         Write::People(write) => super::people::write(connection, write, now),
         Write::OAuth(write) => super::oauth::write(connection, write, now),

@@ -57,6 +57,7 @@ pub(super) fn told_by(event: &AuditEvent) -> Option<(Key, Option<String>)> {
         | AuditEvent::LateAnswer { .. }
         | AuditEvent::WrongText { .. }
         | AuditEvent::Purged { .. }
+        | AuditEvent::FailedOver { .. }
         | AuditEvent::Refused { .. } => None,
     }
 }

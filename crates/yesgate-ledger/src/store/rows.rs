@@ -34,6 +34,9 @@ pub(super) fn load(
         Target::Slot(slot, _) | Target::Asking(slot, ..) => {
             select(connection, seal, OF_SLOT, values![slot.0.as_bytes(), nanoseconds(now)])
         }
+        Target::Unsettled => {
+            select(connection, seal, "state IN ('pending', 'approved', 'running') ORDER BY number", &[])
+        }
         Target::Open => select(connection, seal, "state IN ('pending', 'approved')", &[]),
         Target::Due => {
             let due = "number IN (SELECT number FROM intent WHERE state = 'pending' AND decide_by <= ?1
@@ -84,6 +87,7 @@ pub(super) fn ahead(connection: &dyn Sql, target: &Target, now: Timestamp) -> Re
         | Target::Due
         | Target::Over(_)
         | Target::RunningOf(_)
+        | Target::Unsettled
         | Target::Server(..) => Ok(()),
     }
 }

@@ -216,6 +216,7 @@ impl Trail {
             | AuditEvent::Thawed { .. }
             | AuditEvent::Stopped { .. }
             | AuditEvent::WentOn { .. }
+            | AuditEvent::FailedOver { .. }
             | AuditEvent::Refused { .. } => {}
         }
     }

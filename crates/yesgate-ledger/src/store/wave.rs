@@ -203,6 +203,7 @@ fn asks(target: &Target) -> (Option<SlotKey>, Option<&Caller>) {
         | Target::Over(_)
         | Target::Open
         | Target::RunningOf(_)
+        | Target::Unsettled
         | Target::Server(..)
         | Target::Keys
         | Target::Grants
@@ -222,6 +223,7 @@ fn is_about_questions(target: &Target) -> bool {
         | Target::Over(_)
         | Target::Open
         | Target::RunningOf(_)
+        | Target::Unsettled
         | Target::Server(..)
         | Target::Keys
         | Target::Grants

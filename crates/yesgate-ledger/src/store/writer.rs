@@ -4,14 +4,16 @@
 //! share one commit; each has a savepoint of its own, so that one that fails spoils no other.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use yesgate_core::id::BootId;
 use yesgate_core::intent::{DoneKind, Intent, State};
 
 use super::ReadJob;
 use super::batch::{Batch, Run, Touched};
+use super::failover::{self, TakeOver};
 use super::notes::Notes;
 use crate::change::{Change, Effects, Found, Target};
 use crate::changes::Bell;
@@ -19,6 +21,7 @@ use crate::engine::{Begun, Transactions};
 use crate::error::LedgerError;
 use crate::head::Head;
 use crate::life::Life;
+use crate::origin::Continuity;
 use crate::seal::Seal;
 
 /// What the writer's queue holds.
@@ -27,6 +30,8 @@ pub(crate) enum Job {
     Change(Box<dyn Change>),
     /// A look-up, where there is no other connection to do it.
     Read(ReadJob),
+    /// The question whether anything can be written.
+    Probe(oneshot::Sender<Result<(), LedgerError>>),
 }
 
 /// The one writer of a process.
@@ -40,23 +45,26 @@ pub(super) struct Writer {
     broken: Option<LedgerError>,
     /// What was redeemed by a commit that nobody knows the end of. Whoever asked was told no, so it is not running.
     doubtful: Vec<Run>,
+    /// Why the last transaction failed, where it did, and when.
+    trouble: Option<(Instant, LedgerError)>,
 }
 
 impl Writer {
     pub(super) fn new(engine: Box<dyn Transactions>, seal: Arc<Seal>, bell: Arc<Bell>, life: Life) -> Self {
-        Self { engine, seal, bell, life, broken: None, doubtful: Vec::new() }
+        Self { engine, seal, bell, life, broken: None, doubtful: Vec::new(), trouble: None }
     }
 
     /// Works until nobody can send any more.
     pub(super) fn serve(mut self, mut queue: mpsc::Receiver<Job>) {
         while let Some(first) = queue.blocking_recv() {
             let mut changes = Vec::new();
-            let mut reads = Vec::new();
+            let (mut reads, mut probes) = (Vec::new(), Vec::new());
             let mut next = Some(first);
             while let Some(job) = next {
                 match job {
                     Job::Change(change) => changes.push(change),
                     Job::Read(read) => reads.push(read),
+                    Job::Probe(reply) => probes.push(reply),
                 }
                 next = if changes.len() < BATCH { queue.try_recv().ok() } else { None };
             }
@@ -65,6 +73,10 @@ impl Writer {
             }
             for read in reads {
                 read(self.engine.as_sql());
+            }
+            // Those who waited too long for their answer are gone.
+            for reply in probes.into_iter().filter(|reply| !reply.is_closed()) {
+                drop(reply.send(self.probe()));
             }
         }
         self.engine.close();
@@ -81,16 +93,35 @@ impl Writer {
         };
         match committed {
             Ok(outcomes) => {
+                self.trouble = None;
                 for (change, outcome) in changes.into_iter().zip(outcomes) {
                     change.settle(outcome);
                 }
             }
             Err(error) => {
                 self.doubtful.extend(unsent);
+                self.trouble = Some((Instant::now(), error.clone()));
                 tracing::error!(%error, changes = changes.len(), "nothing was written to the ledger");
                 for change in changes {
                     change.settle(Err(error.clone()));
                 }
+            }
+        }
+    }
+
+    /// Looks whether anything can be written. After a failure a look is not enough: a full disk shows itself in a commit
+    /// only, so an empty one is tried, once a second.
+    fn probe(&mut self) -> Result<(), LedgerError> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
+        }
+        self.engine.look()?;
+        match &self.trouble {
+            None => Ok(()),
+            Some((at, error)) if at.elapsed() < BETWEEN_TRIES => Err(error.clone()),
+            Some(_) => {
+                self.carry_out(Vec::new());
+                self.trouble.as_ref().map_or(Ok(()), |(_, error)| Err(error.clone()))
             }
         }
     }
@@ -100,7 +131,7 @@ impl Writer {
         &mut self,
         changes: &mut [Box<dyn Change>],
     ) -> Result<Vec<Result<(), LedgerError>>, LedgerError> {
-        let Begun { head: before, clock, presence } = self.engine.begin()?;
+        let Begun { head: before, clock, presence, continuity } = self.engine.begin()?;
         let now = never_back(clock, &before)?;
         let (engine, seal, life) = (&*self.engine, &*self.seal, &self.life);
         let connection = engine.as_sql();
@@ -114,10 +145,17 @@ impl Writer {
             now,
             presence,
             head: before,
-            touched: Touched::No,
+            // Where there is nothing to do, the question is whether anything could be done.
+            touched: if changes.is_empty() { Touched::Yes } else { Touched::No },
             begun: Vec::new(),
             held_back: None,
         };
+        // Whoever took over looks at what it got before anything else.
+        match continuity {
+            Continuity::Same => {}
+            Continuity::Note(origin) => failover::keep(connection, &origin)?,
+            Continuity::Broken(succession) => batch.alone(&mut TakeOver::new(succession))??,
+        }
         let mut outcomes = Vec::with_capacity(changes.len());
         while let Some(rest) = changes.get_mut(outcomes.len()..).filter(|rest| !rest.is_empty()) {
             outcomes.extend(batch.some(rest)?);
@@ -204,6 +242,8 @@ impl Change for Unsent {
     }
 }
 
+/// How long a store that failed is left alone before it is tried again for its own sake.
+const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 /// How many changes share a commit at most.
 const BATCH: usize = 128;
 /// How far a clock may be behind the ledger: as much as it is set back in daily life.

@@ -11,6 +11,8 @@ mod budgets;
 #[cfg(test)]
 mod clock;
 #[cfg(test)]
+mod failover;
+#[cfg(test)]
 mod failures;
 #[cfg(test)]
 mod figures;
@@ -63,9 +65,13 @@ mod sight;
 #[cfg(test)]
 mod sign_in;
 #[cfg(test)]
+mod standby;
+#[cfg(test)]
 mod stops;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod tls;
 #[cfg(test)]
 mod together;
 #[cfg(test)]

@@ -177,6 +177,7 @@ async fn serve_http(
         rest: Arc::clone(&rest),
         pages: Arc::clone(&site) as Arc<_>,
         hub: Arc::clone(&hub),
+        ledger: ledger.clone(),
         metrics: workshop.metrics().clone(),
         shows_metrics,
     });

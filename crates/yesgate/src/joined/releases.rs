@@ -295,6 +295,7 @@ impl<'a> Step<'a> {
             | AuditEvent::KeyAdded { .. }
             | AuditEvent::KeyRevoked { .. }
             | AuditEvent::Person(_)
+            | AuditEvent::FailedOver { .. }
             | AuditEvent::Refused { .. } => Self::Other,
         }
     }

@@ -15,18 +15,40 @@ pub struct LedgerConfig {
     pub at: Option<Template>,
     /// For how long the contents of a question are kept once it is over; `None`: until somebody purges them.
     pub keep: Option<SignedDuration>,
+    /// What becomes of it when the database is lost.
+    pub standby: Standby,
+}
+
+/// What becomes of the ledger when its database is lost.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Standby {
+    /// It is away until the same one is back. Whoever takes its place all the same is not believed.
+    #[default]
+    NoneMeant,
+    /// A standby takes over that has all that was committed, and the gateway makes sure of that.
+    TakesOver,
 }
 
 impl LedgerConfig {
     pub(super) fn parse(entry: &Entry<'_>) -> Result<Self, ConfigError> {
         match entry.form() {
-            Form::Single => Ok(Self { at: Some(parse_database(entry)?), keep: None }),
+            Form::Single => Ok(Self { at: Some(parse_database(entry)?), ..Self::default() }),
             Form::Table | Form::List => {
                 let section = entry.section(&LEDGER_KEYS)?;
-                Ok(Self {
-                    at: section.entry("at").map(|at| parse_database(&at)).transpose()?,
-                    keep: section.entry("keep").map(|keep| keep.days_or_years()).transpose()?,
-                })
+                let at = section.entry("at").map(|at| parse_database(&at)).transpose()?;
+                let standby = match section.entry("ha") {
+                    Some(ha) if ha.boolean()? => match &at {
+                        Some(_) => Standby::TakesOver,
+                        None => {
+                            return Err(ha
+                                .error("no standby can take over from a file")
+                                .with_hint("`at` names the database; see docs/nodes.md"));
+                        }
+                    },
+                    Some(_) | None => Standby::NoneMeant,
+                };
+                let keep = section.entry("keep").map(|keep| keep.days_or_years()).transpose()?;
+                Ok(Self { at, keep, standby })
             }
         }
     }

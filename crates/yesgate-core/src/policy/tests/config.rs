@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use jiff::SignedDuration;
 
-use super::super::Config;
+use super::super::{Config, Standby};
 use super::policy;
 
 fn error(text: &str) -> String {
@@ -46,6 +46,21 @@ fn a_ledger_can_be_a_database_and_its_password_is_a_variable() {
     yesgate.toml:1:10: the ledger is a file in the home folder, or a database at a `postgres://` address
         hint: write "postgres://user:${PASSWORD}@host/database", or leave it out
     yesgate.toml:1:10: `ledger` must be a string, not an integer
+    "#);
+}
+
+/// A standby takes over only where somebody says so, and from a database only.
+#[test]
+fn a_standby_takes_over_where_somebody_says_so() {
+    let standby = |text: &str| Config::parse(text).unwrap().ledger.standby;
+    assert_eq!(standby(""), Standby::NoneMeant);
+    assert_eq!(standby("ledger = \"postgres://db/yesgate\""), Standby::NoneMeant);
+    assert_eq!(standby("[ledger]\nha = false"), Standby::NoneMeant);
+    assert_eq!(standby("[ledger]\nat = \"postgres://db/yesgate\"\nha = true"), Standby::TakesOver);
+    insta::assert_snapshot!(table(&[
+        "[ledger]\nha = true",
+        "[ledger]\nat = \"postgres://db/yesgate\"\nha = \"yes\"",
+    ]), @r#"
     "#);
 }
 

@@ -10,14 +10,19 @@ use std::time::Duration;
 
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+use yesgate_core::policy::Standby;
 
 /// Where a PostgreSQL database is: `postgres://user:password@host:port/database?sslmode=verify-full`.
 ///
 /// `sslmode` is `disable`, `require` (the line is encrypted, but nobody asks who is at the other end) or `verify-full`.
 /// Where it is not said, it is `verify-full`, and `disable` on the own machine. `sslrootcert` names a file with the
-/// certificates to trust in place of those of the system. Prints everything but the password.
+/// certificates to trust in place of those of the system. Of several hosts, `host1:5432,host2:5432`, the one that can
+/// be written is meant, which `target_session_attrs` may say too. Prints everything but the password.
 #[derive(Clone)]
-pub struct DatabaseAddress(Arc<Parts>);
+pub struct DatabaseAddress {
+    parts: Arc<Parts>,
+    standby: Standby,
+}
 
 struct Parts {
     config: Config,
@@ -57,12 +62,22 @@ impl DatabaseAddress {
         SCHEMES.iter().any(|scheme| text.starts_with(scheme))
     }
 
+    /// The same database, with what is said of a standby.
+    #[must_use]
+    pub fn with_standby(self, standby: Standby) -> Self {
+        Self { standby, ..self }
+    }
+
+    pub(crate) const fn standby(&self) -> Standby {
+        self.standby
+    }
+
     pub(crate) fn config(&self) -> &Config {
-        &self.0.config
+        &self.parts.config
     }
 
     pub(crate) fn trust(&self) -> &Trust {
-        &self.0.trust
+        &self.parts.trust
     }
 }
 
@@ -79,6 +94,11 @@ impl FromStr for DatabaseAddress {
             match part.split_once('=') {
                 Some(("sslmode", value)) => mode = Some(value),
                 Some(("sslrootcert", value)) => roots = Some(PathBuf::from(decoded(value)?)),
+                // Both mean the one that can be written, and no other is of use.
+                Some(("target_session_attrs", "read-write" | "primary")) => {}
+                Some(("target_session_attrs", _)) => {
+                    return Err(AddressError::Part("a ledger is kept on the primary only".to_owned()));
+                }
                 Some(_) | None => others.push(part),
             }
         }
@@ -112,13 +132,13 @@ impl FromStr for DatabaseAddress {
         // A peer that vanished is noticed before people lose patience.
         config.keepalives_idle(KEEP_ALIVE).keepalives_interval(KEEP_ALIVE).keepalives_retries(2);
         config.tcp_user_timeout(SILENCE);
-        Ok(Self(Arc::new(Parts { config, trust })))
+        Ok(Self { parts: Arc::new(Parts { config, trust }), standby: Standby::NoneMeant })
     }
 }
 
 impl fmt::Display for DatabaseAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let config = &self.0.config;
+        let config = self.config();
         f.write_str("postgres://")?;
         if let Some(user) = config.get_user() {
             write!(f, "{user}@")?;

@@ -111,7 +111,7 @@ fn translated(tables: &str) -> String {
 const LOCK: i64 = 0x5945_5347;
 
 /// The n-th one makes schema n of schema n - 1. Never change one that was released.
-const MIGRATIONS: [Migration; 3] = [
+const MIGRATIONS: [Migration; 4] = [
     // As SQLite has it at its schema 9, with the same columns in the same meaning. Texts are compared byte by byte.
     Migration::Own("CREATE TABLE yesgate_schema (
          single  BOOLEAN PRIMARY KEY DEFAULT true CHECK (single),
@@ -347,4 +347,13 @@ const MIGRATIONS: [Migration; 3] = [
      END $$;
      CREATE TRIGGER client_is_counted AFTER INSERT OR DELETE OR UPDATE OF kind, is_bound, ended_at, origin ON client
          FOR EACH ROW EXECUTE FUNCTION count_clients();"),
+    // Which history of which database wrote last, and whether its commits were certain to have copies.
+    Migration::Own(
+        "CREATE TABLE origin (
+         single   BOOLEAN PRIMARY KEY DEFAULT true CHECK (single),
+         system   TEXT COLLATE \"C\" NOT NULL,
+         timeline BIGINT NOT NULL,
+         copies   BIGINT NOT NULL
+     );",
+    ),
 ];

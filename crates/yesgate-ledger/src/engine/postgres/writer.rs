@@ -10,12 +10,14 @@ use yesgate_core::id::BootId;
 
 use super::address::DatabaseAddress;
 use super::connection::PgConnection;
+use super::replication::{self, Settings};
 use super::schema;
 use super::watcher::Seen;
 use crate::engine::value::{Row, Value, values};
 use crate::engine::{Begun, Dialect, Expected, Presence, Sql, Transactions};
 use crate::error::LedgerError;
 use crate::head::Head;
+use crate::origin::{Origin, Trail};
 use crate::seal::Seal;
 use crate::skew::Skew;
 
@@ -28,6 +30,10 @@ pub(crate) struct PgWriter {
     clock: Arc<dyn Clock>,
     skew: Skew,
     connection: Option<PgConnection>,
+    /// Which history the connection leads to.
+    origin: Origin,
+    /// The last row of the audit trail that this process has seen committed.
+    last_row: u64,
     /// When to try again to connect, and why not before.
     next_try: Option<(Instant, LedgerError)>,
     pause: Duration,
@@ -44,6 +50,7 @@ impl PgWriter {
         skew: Skew,
     ) -> Result<Self, LedgerError> {
         let connection = PgConnection::open(&address)?;
+        let origin = replication::origin(&connection, address.standby())?;
         schema::migrate(&connection, &seal)?;
         connection.batch(PLANS)?;
         Ok(Self {
@@ -54,6 +61,8 @@ impl PgWriter {
             clock,
             skew,
             connection: Some(connection),
+            origin,
+            last_row: 0,
             next_try: None,
             pause: FIRST_PAUSE,
         })
@@ -70,15 +79,11 @@ impl PgWriter {
         {
             return Err(why.clone());
         }
-        let opened = PgConnection::open(&self.address).and_then(|connection| {
-            schema::check(&connection, &self.seal)?;
-            connection.batch(PLANS)?;
-            Ok(connection)
-        });
-        match opened {
-            Ok(connection) => {
+        match self.open_again() {
+            Ok((connection, origin)) => {
                 tracing::info!("the ledger's database is connected again");
                 self.connection = Some(connection);
+                self.origin = origin;
                 self.next_try = None;
                 self.pause = FIRST_PAUSE;
                 Ok(())
@@ -89,6 +94,18 @@ impl PgWriter {
                 Err(error)
             }
         }
+    }
+
+    /// Connects to the ledger that it was. An old primary that came back after another took over is none.
+    fn open_again(&self) -> Result<(PgConnection, Origin), LedgerError> {
+        let connection = PgConnection::open(&self.address)?;
+        schema::check(&connection, &self.seal)?;
+        connection.batch(PLANS)?;
+        let origin = replication::origin(&connection, self.address.standby())?;
+        if origin.history.is_before(&self.origin.history) {
+            return Err(LedgerError::Unreachable("one that was replaced by its standby answers".to_owned()));
+        }
+        Ok((connection, origin))
     }
 
     /// Locks the head, and looks at the clock and the session once it is locked: all in one round trip.
@@ -102,6 +119,21 @@ impl PgWriter {
         let head = Head::read(&one(connection, head)?)?;
         let session = one(connection, session)?;
         connection.settle()?;
+        self.judge(&session)?;
+        let clock = Timestamp::from_nanosecond(i128::from(session.get::<i64>(0)?))
+            .map_err(|_| LedgerError::Store("its clock tells no time".to_owned()))?;
+        self.skew.note(self.clock.now(), clock);
+        let has_row = session.get::<i64>(4)? == 1;
+        let presence = if has_row && self.seen.is_seen() { Presence::Seen } else { Presence::Unseen };
+        let trail = if head.sequence < self.last_row { Trail::Shortened } else { Trail::Whole };
+        let last = session.get::<Option<String>>(9)?.map(|last| last.parse::<Origin>()).transpose();
+        let last = last.map_err(|_| LedgerError::Damaged("it does not know who wrote it".to_owned()))?;
+        let continuity = self.origin.after(last.as_ref(), trail);
+        Ok(Begun { head, clock, presence, continuity })
+    }
+
+    /// Refuses a session in which a commit would not last.
+    fn judge(&self, session: &Row) -> Result<(), LedgerError> {
         if session.get::<bool>(1)? || session.get::<String>(2)? != "off" {
             return Err(LedgerError::ReadOnly);
         }
@@ -115,17 +147,23 @@ impl PgWriter {
         if found != schema::known() {
             return Err(LedgerError::NewerSchema { found, known: schema::known() });
         }
-        let clock = Timestamp::from_nanosecond(i128::from(session.get::<i64>(0)?))
-            .map_err(|_| LedgerError::Store("its clock tells no time".to_owned()))?;
-        self.skew.note(self.clock.now(), clock);
-        let has_row = session.get::<i64>(4)? == 1;
-        let presence = if has_row && self.seen.is_seen() { Presence::Seen } else { Presence::Unseen };
-        Ok(Begun { head, clock, presence })
+        Settings::read(session, 6)?.hold(self.address.standby())
     }
-}
 
-impl Transactions for PgWriter {
-    fn begin(&mut self) -> Result<Begun, LedgerError> {
+    fn look_now(&self) -> Result<(), LedgerError> {
+        let connection = self.connected()?;
+        let session = connection.send_query(SESSION_NOW, values![self.boot.as_str()])?;
+        let session = one(connection, session)?;
+        self.judge(&session)?;
+        match session.get::<i64>(4)? == 1 && self.seen.is_seen() {
+            true => Ok(()),
+            false => Err(LedgerError::Unseen),
+        }
+    }
+
+    /// Does something before anything is written. Where the connection was lost while nobody wrote, doing it anew on
+    /// another one repeats nothing.
+    fn first<T>(&mut self, act: impl Fn(&Self) -> Result<T, LedgerError>) -> Result<T, LedgerError> {
         if self.connection.as_ref().is_some_and(PgConnection::is_closed) {
             self.connection = None;
         }
@@ -133,15 +171,20 @@ impl Transactions for PgWriter {
         if !had_one {
             self.reconnect()?;
         }
-        match self.begin_now() {
-            // It was lost while nobody wrote. Nothing was, so beginning anew repeats nothing.
+        match act(self) {
             Err(LedgerError::Unreachable(_)) if had_one => {
                 self.connection = None;
                 self.reconnect()?;
-                self.begin_now()
+                act(self)
             }
-            begun => begun,
+            done => done,
         }
+    }
+}
+
+impl Transactions for PgWriter {
+    fn begin(&mut self) -> Result<Begun, LedgerError> {
+        self.first(Self::begin_now)
     }
 
     fn together(&self) -> usize {
@@ -175,7 +218,15 @@ impl Transactions for PgWriter {
             let row = row.to_string();
             connection.write("SELECT pg_notify('yesgate_ledger', ?1)", values![row], Expected::Any)?;
         }
-        connection.commit()
+        connection.commit()?;
+        if let Some(row) = news {
+            self.last_row = row;
+        }
+        Ok(())
+    }
+
+    fn look(&mut self) -> Result<(), LedgerError> {
+        self.first(Self::look_now)
     }
 
     fn give_up(&mut self) -> Result<(), LedgerError> {
@@ -267,7 +318,9 @@ const HEAD_NOW: &str = "SELECT sequence, hash, time FROM head FOR UPDATE";
 const SESSION_NOW: &str =
     "SELECT (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint, pg_is_in_recovery(),
     current_setting('transaction_read_only'), current_setting('synchronous_commit'),
-    (SELECT count(*) FROM node WHERE boot = ?1), (SELECT version FROM yesgate_schema)";
+    (SELECT count(*) FROM node WHERE boot = ?1), (SELECT version FROM yesgate_schema),
+    current_setting('synchronous_standby_names'), current_setting('fsync'), current_setting('full_page_writes'),
+    (SELECT system || '/' || timeline || '/' || copies FROM origin)";
 
 /// What the writer looks for it finds by an index, whatever the statistics of the day say: a plan that was made while a
 /// table was small must not go through all of it when it is large.

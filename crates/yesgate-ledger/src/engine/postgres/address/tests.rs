@@ -29,6 +29,26 @@ fn a_line_that_leaves_the_machine_is_verified_unless_somebody_says_otherwise() {
     assert_eq!(trust(with_file), Trust::File("/etc/root.pem".into()));
 }
 
+/// Several hosts, as libpq takes them: the one that can be written is meant.
+#[test]
+fn of_several_hosts_the_primary_is_meant() {
+    for text in [
+        "postgres://ada@one:5433,two:5434/yesgate",
+        "postgres://ada@one:5433,two:5434/yesgate?target_session_attrs=read-write",
+        "postgresql://ada@one:5433,two:5434/yesgate?target_session_attrs=primary&sslmode=verify-full",
+        "postgres://ada@/yesgate?host=one,two&port=5433,5434",
+    ] {
+        assert_eq!(parse(text).to_string(), "postgres://ada@one:5433,two:5434/yesgate", "{text}");
+    }
+    let sockets = parse("postgres://ada@/yesgate?host=/run/one,/run/two");
+    assert_eq!(sockets.to_string(), "postgres://ada@/run/one,/run/two/yesgate");
+    for attributes in ["any", "read-only", "standby", "prefer-standby"] {
+        let text = format!("postgres://one,two/yesgate?target_session_attrs={attributes}");
+        let refused = text.parse::<DatabaseAddress>().unwrap_err();
+        assert!(refused.to_string().ends_with("a ledger is kept on the primary only"), "{refused}");
+    }
+}
+
 #[test]
 fn what_is_not_understood_is_refused() {
     let error = |text: &str| text.parse::<DatabaseAddress>().unwrap_err();

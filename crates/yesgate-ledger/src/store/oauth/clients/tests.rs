@@ -61,7 +61,7 @@ impl Sql for Counting {
     }
 
     fn write(&self, sql: &str, values: &[Value<'_>], expected: Expected) -> Result<(), LedgerError> {
-        expected.check(Sql::execute(self, sql, values)?)
+        expected.check(Sql::execute(self, sql, values)?, 1)
     }
 
     fn each(

@@ -1,0 +1,126 @@
+//! A standby that is to take over: what must hold before anything is written, and for as long as something is.
+
+use serde_json::json;
+use yesgate_core::intent::State;
+use yesgate_core::policy::Standby;
+use yesgate_ledger::{Ledger, LedgerError, Readiness};
+use yesgate_testkit::eventually;
+use yesgate_testkit::postgres::Cluster;
+
+use crate::support::{
+    At, Keeping, Place, TestClock, approve, assert_sound, boot, id, keeping, key, open_question, redeem,
+    state,
+};
+
+/// Connects as `ha = true` has it.
+pub(crate) async fn open_ha(address: &str, clock: &TestClock, seed: u8) -> Result<Ledger, LedgerError> {
+    let address: yesgate_ledger::DatabaseAddress = address.parse().unwrap();
+    let address = address.with_standby(Standby::TakesOver);
+    Ledger::connect(&address, &key(7), clock.shared(), boot(seed)).await
+}
+
+fn address(place: &Place) -> String {
+    match &place.at {
+        At::Database(address) => address.clone(),
+        At::File(path) => panic!("{} is no database", path.display()),
+    }
+}
+
+/// What is wrong with a set-up; `None`: nothing.
+async fn problem(place: &Place, seed: u8) -> Option<String> {
+    match open_ha(&address(place), &place.clock, seed).await {
+        Ok(_) => None,
+        Err(LedgerError::Unreplicated(problem)) => Some(problem),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// T: where a standby is to take over, nobody starts unless commits wait for one that is there.
+#[tokio::test]
+async fn a_node_starts_only_where_a_standby_has_every_commit() {
+    if keeping() != Keeping::Postgres {
+        return;
+    }
+    let place = Place::in_cluster(Cluster::own(&[]));
+    let empty = "`synchronous_standby_names` is empty";
+    assert_eq!(problem(&place, 1).await.as_deref(), Some(empty));
+    let standby = place.database(|database| database.cluster().standby("spare"));
+    assert_eq!(problem(&place, 1).await.as_deref(), Some(empty), "one that nobody waits for is none");
+    let set = |setting: &str, value: &str| place.database(|database| database.cluster().set(setting, value));
+    set("synchronous_standby_names", "another");
+    assert_eq!(problem(&place, 1).await.as_deref(), Some("no standby that is connected is synchronous"));
+    place.database(|database| database.cluster().wait_for("spare"));
+    for setting in ["fsync", "full_page_writes"] {
+        set(setting, "off");
+        assert_eq!(problem(&place, 1).await, Some(format!("`{setting}` is off")));
+        set(setting, "on");
+    }
+    assert_eq!(problem(&place, 1).await, None);
+    place.database(|database| database.cluster().wait_for("ANY 1 (spare, another)"));
+    assert_eq!(problem(&place, 2).await, None, "a quorum will do");
+    standby.stop("immediate");
+    assert_eq!(problem(&place, 3).await.as_deref(), Some("no standby is connected"));
+}
+
+/// An account that may not see who follows is told what it needs.
+#[tokio::test]
+async fn an_account_that_sees_no_standby_is_told_what_it_needs() {
+    if keeping() != Keeping::Postgres {
+        return;
+    }
+    let place = Place::in_cluster(Cluster::own(&[]));
+    let _standby = place.database(|database| {
+        database.psql(&format!(
+            "CREATE ROLE plain LOGIN; ALTER DATABASE {} OWNER TO plain;
+             GRANT USAGE ON SCHEMA turned TO plain; GRANT SELECT ON turned.now TO plain;",
+            database.name()
+        ));
+        let standby = database.cluster().standby("spare");
+        database.cluster().wait_for("*");
+        standby
+    });
+    let plain = address(&place).replace("yesgate@", "plain@");
+    let refused = open_ha(&plain, &place.clock, 1).await.unwrap_err();
+    assert!(refused.to_string().ends_with("grant it the role `pg_read_all_stats`"), "{refused}");
+    drop(place.database(|database| database.psql("GRANT pg_read_all_stats TO plain")));
+    let ledger = open_ha(&plain, &place.clock, 1).await.unwrap();
+    open_question(&ledger, 1, &json!({})).await;
+    assert_sound(&ledger).await;
+}
+
+/// T: when commits stop to wait for the standby, nothing is redeemed any more, until they wait again.
+#[tokio::test]
+async fn nothing_is_redeemed_once_commits_do_not_wait_any_more() {
+    if keeping() != Keeping::Postgres {
+        return;
+    }
+    let place = Place::in_cluster(Cluster::own(&[]));
+    let _standby = place.database(|database| {
+        let standby = database.cluster().standby("spare");
+        database.cluster().wait_for("*");
+        standby
+    });
+    let ledger = open_ha(&address(&place), &place.clock, 1).await.unwrap();
+    open_question(&ledger, 1, &json!({})).await;
+    approve(&ledger, &id(1)).await.unwrap();
+    for (setting, off, on) in
+        [("synchronous_standby_names", "", "*"), ("fsync", "off", "on"), ("full_page_writes", "off", "on")]
+    {
+        place.database(|database| database.cluster().set(setting, off));
+        let refused = eventually("it is refused", async || match redeem(&ledger, &id(1)).await {
+            Err(error) => Some(error),
+            Ok(_) => panic!("redeemed while {setting} was {off}"),
+        })
+        .await;
+        assert!(matches!(refused, LedgerError::Unreplicated(_)), "{refused}");
+        assert!(matches!(ledger.readiness().await, Readiness::Unwritable(LedgerError::Unreplicated(_))));
+        place.database(|database| database.cluster().set(setting, on));
+        eventually("it is ready again", async || {
+            (ledger.readiness().await == Readiness::Writable).then_some(())
+        })
+        .await;
+        assert_eq!(state(&ledger, &id(1)).await, State::Approved);
+    }
+    drop(redeem(&ledger, &id(1)).await.unwrap().unwrap());
+    assert_sound(&ledger).await;
+}
