@@ -46,6 +46,7 @@ mod told;
 pub use self::changes::Changes;
 pub use self::credentials::KeptCredential;
 pub use self::engine::postgres::address::{AddressError, DatabaseAddress};
+pub use self::engine::postgres::inspection::{Followers, Inspection, Line, Revival, Role};
 pub use self::error::LedgerError;
 pub use self::figures::{DayFigures, Figures, PersonFigures, Pondered};
 pub use self::filter::Filter;

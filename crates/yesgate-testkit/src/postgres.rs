@@ -148,7 +148,7 @@ impl Cluster {
     fn try_psql(&self, database: &str, sql: &str) -> Output {
         let mut psql = Command::new(program("psql"));
         psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", OWNER, "-d", database, "-h"]);
-        psql.arg(&self.folder).args(["-c", sql]).env("PGOPTIONS", "-c client_min_messages=warning");
+        psql.arg(&self.folder).args(["-c", sql]).env("PGOPTIONS", OPTIONS);
         psql.stdin(Stdio::null()).output().expect("psql runs")
     }
 
@@ -368,6 +368,9 @@ fn unique() -> String {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
     format!("{}_{}_{:x}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed), time)
 }
+
+/// A test waits for no standby, which may be gone.
+const OPTIONS: &str = "-c client_min_messages=warning -c synchronous_commit=local";
 
 /// The owner of everything in the server.
 const OWNER: &str = "yesgate";

@@ -10,6 +10,7 @@
 pub(crate) mod address;
 pub(crate) mod connection;
 mod fault;
+pub(crate) mod inspection;
 mod many;
 mod replication;
 pub(crate) mod schema;

@@ -113,7 +113,11 @@ async fn nothing_is_redeemed_once_commits_do_not_wait_any_more() {
         })
         .await;
         assert!(matches!(refused, LedgerError::Unreplicated(_)), "{refused}");
-        assert!(matches!(ledger.readiness().await, Readiness::Unwritable(LedgerError::Unreplicated(_))));
+        let unready = eventually("it is not ready", async || match ledger.readiness().await {
+            Readiness::Unwritable(error) => Some(error),
+            Readiness::Writable => None,
+        });
+        assert!(matches!(unready.await, LedgerError::Unreplicated(_)));
         place.database(|database| database.cluster().set(setting, on));
         eventually("it is ready again", async || {
             (ledger.readiness().await == Readiness::Writable).then_some(())

@@ -1,5 +1,6 @@
 //! `doctor`: what this set-up can promise, what it cannot, and what to do about it.
 
+mod database;
 pub(super) mod oauth;
 mod standing;
 
@@ -45,6 +46,7 @@ enum Weight {
 pub(super) async fn run(settings: &Settings, as_json: bool) -> anyhow::Result<Done> {
     let mut findings = vec![configuration(settings)];
     findings.extend(shadow::warning(&settings.config.policy).map(|warning| mend("SHADOW", warning)));
+    findings.extend(database::findings(settings).await);
     findings.extend(ledger(settings).await);
     findings.extend(budgets(settings).await);
     let reach = reach(settings).await.ok();

@@ -3,7 +3,7 @@
 //! INVARIANT: a password is part of an address, and is never printed.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,6 +68,13 @@ impl DatabaseAddress {
         Self { standby, ..self }
     }
 
+    /// The same database by whichever of its hosts answers, a standby too.
+    pub(crate) fn of_whoever_answers(&self) -> Self {
+        let mut config = self.config().clone();
+        config.target_session_attrs(TargetSessionAttrs::Any);
+        Self { parts: Arc::new(Parts { config, trust: self.trust().clone() }), standby: self.standby }
+    }
+
     pub(crate) const fn standby(&self) -> Standby {
         self.standby
     }
@@ -89,11 +96,17 @@ impl FromStr for DatabaseAddress {
             return Err(AddressError::NotAnAddress);
         }
         let (place, query) = text.split_once('?').unwrap_or((text, ""));
-        let (mut mode, mut roots, mut others) = (None, None, Vec::new());
+        let (mut mode, mut roots, mut hosts, mut others) = (None, None, Vec::new(), Vec::new());
         for part in query.split('&').filter(|part| !part.is_empty()) {
             match part.split_once('=') {
                 Some(("sslmode", value)) => mode = Some(value),
-                Some(("sslrootcert", value)) => roots = Some(PathBuf::from(decoded(value)?)),
+                Some(("sslrootcert", value)) => roots = Some(certificates(value)?),
+                // Several may stand there, sockets too.
+                Some(("host", value)) => {
+                    let value =
+                        decoded(value).ok_or_else(|| AddressError::Part("`host` is no name".to_owned()))?;
+                    hosts.extend(value.split(',').map(ToOwned::to_owned));
+                }
                 // Both mean the one that can be written, and no other is of use.
                 Some(("target_session_attrs", "read-write" | "primary")) => {}
                 Some(("target_session_attrs", _)) => {
@@ -111,6 +124,9 @@ impl FromStr for DatabaseAddress {
                     |_| "a part of it has no meaning".to_owned(),
                 ))
             })?;
+        for host in &hosts {
+            config.host(host);
+        }
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(AddressError::Part("it names no host".to_owned()));
         }
@@ -175,22 +191,25 @@ fn is_own_machine(config: &Config) -> bool {
         })
 }
 
-fn decoded(value: &str) -> Result<String, AddressError> {
-    let broken = || AddressError::Part("`sslrootcert` is no path".to_owned());
+fn certificates(value: &str) -> Result<PathBuf, AddressError> {
+    let path = decoded(value).map(PathBuf::from).filter(|path| path.is_absolute());
+    path.ok_or_else(|| AddressError::Part("`sslrootcert` is no path".to_owned()))
+}
+
+/// RFC 3986 §2.1: `%` and two digits stand for a byte.
+fn decoded(value: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = value.bytes();
     while let Some(byte) = rest.next() {
         if byte == b'%' {
             let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
-            let (Some(high), Some(low)) = (digit(), digit()) else { return Err(broken()) };
-            bytes.push(u8::try_from(high * 16 + low).map_err(|_| broken())?);
+            let (high, low) = (digit()?, digit()?);
+            bytes.push(u8::try_from(high * 16 + low).ok()?);
         } else {
             bytes.push(byte);
         }
     }
-    String::from_utf8(bytes)
-        .map_err(|_| broken())
-        .and_then(|path| if Path::new(&path).is_absolute() { Ok(path) } else { Err(broken()) })
+    String::from_utf8(bytes).ok()
 }
 
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
