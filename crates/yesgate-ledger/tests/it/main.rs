@@ -59,6 +59,8 @@ mod people;
 #[cfg(test)]
 mod purge;
 #[cfg(test)]
+mod readiness;
+#[cfg(test)]
 mod reading;
 #[cfg(test)]
 mod sight;

@@ -25,6 +25,7 @@ mod deploy;
 mod documents;
 mod edit;
 mod editor;
+mod failover;
 mod grants;
 mod hostile;
 mod hosts;
