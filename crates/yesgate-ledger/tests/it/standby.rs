@@ -128,3 +128,32 @@ async fn nothing_is_redeemed_once_commits_do_not_wait_any_more() {
     drop(redeem(&ledger, &id(1)).await.unwrap().unwrap());
     assert_sound(&ledger).await;
 }
+
+/// FC-3: while no standby answers a commit waits and nobody hears "done"; balancers hear that the node is not ready.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_commit_waits_for_its_copy_and_the_node_is_not_ready_meanwhile() {
+    if keeping() != Keeping::Postgres {
+        return;
+    }
+    let place = Place::in_cluster(Cluster::own(&[]));
+    let standby = place.database(|database| {
+        let standby = database.cluster().standby("spare");
+        database.cluster().wait_for("*");
+        standby
+    });
+    let ledger = open_ha(&address(&place), &place.clock, 1).await.unwrap();
+    open_question(&ledger, 1, &json!({})).await;
+    approve(&ledger, &id(1)).await.unwrap();
+    standby.stop("immediate");
+    let waits = ledger.clone();
+    let waiting =
+        tokio::spawn(async move { redeem(&waits, &id(1)).await.map(|permitted| permitted.is_ok()) });
+    eventually("it is not ready", async || (ledger.readiness().await != Readiness::Writable).then_some(()))
+        .await;
+    assert!(!waiting.is_finished());
+    standby.go(&["-c max_connections=200"]);
+    assert_eq!(waiting.await.unwrap(), Ok(true));
+    eventually("it is ready again", async || (ledger.readiness().await == Readiness::Writable).then_some(()))
+        .await;
+    assert_sound(&ledger).await;
+}
