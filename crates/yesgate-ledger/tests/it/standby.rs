@@ -35,7 +35,7 @@ async fn problem(place: &Place, seed: u8) -> Option<String> {
     }
 }
 
-/// T: where a standby is to take over, nobody starts unless commits wait for one that is there.
+/// Where a standby is to take over, nobody starts unless commits wait for one that is there.
 #[tokio::test]
 async fn a_node_starts_only_where_a_standby_has_every_commit() {
     if keeping() != Keeping::Postgres {
@@ -88,7 +88,7 @@ async fn an_account_that_sees_no_standby_is_told_what_it_needs() {
     assert_sound(&ledger).await;
 }
 
-/// T: when commits stop to wait for the standby, nothing is redeemed any more, until they wait again.
+/// When commits stop to wait for the standby, nothing is redeemed any more, until they wait again.
 #[tokio::test]
 async fn nothing_is_redeemed_once_commits_do_not_wait_any_more() {
     if keeping() != Keeping::Postgres {

@@ -9,7 +9,7 @@ fn node(address: &str, ledger: &str) -> ServeStage {
     let stage = ServeStage::new(env!("CARGO_BIN_EXE_yesgate"));
     let server = stage.child("mock", &[]);
     stage
-        .config(&format!("[ledger]\nat = \"{address}\"\n{ledger}\n{server}"))
+        .config(&format!("[times]\ntoken = \"20m\"\n[ledger]\nat = \"{address}\"\n{ledger}\n{server}"))
         .env("YESGATE_SECRET_KEY", "07".repeat(32))
 }
 
@@ -33,10 +33,9 @@ async fn probe(gateway: &Gateway, path: &str, status: u16) -> Value {
     .await
 }
 
-/// Asks to delete a note, and has a human say yes.
-async fn approved(stage: &ServeStage, host: &WebHost, note: &str) -> (String, Value) {
+/// Asks to delete a note: the question, and the call that brings the agent's yes.
+async fn held(host: &WebHost, note: &str) -> (String, Value) {
     let held = host.call("delete_note", json!({ "id": note })).await;
-    stage.approve(&intent_id(&held)).ok();
     (intent_id(&held), json!({"id": note, "confirm_token": confirm_token(&held)}))
 }
 
@@ -60,8 +59,8 @@ async fn a_node_whose_database_is_away_lives_and_is_not_ready() {
     assert_eq!(refusal(&refused), "consent_unavailable");
     database.cluster().go(&[]);
     probe(&gateway, "/readyz", 200).await;
-    let (_, again) = approved(&stage, &host, "a").await;
-    let ran = host.call("delete_note", again).await;
+    let (_, yes) = held(&host, "a").await;
+    let ran = host.call("delete_note", yes).await;
     assert_eq!(ran["result"]["structuredContent"]["deleted"], "a", "{ran}");
     assert!(gateway.close().success());
     assert_eq!(stage.check_history("mock", &[]).gated, 1);
@@ -133,28 +132,33 @@ async fn a_call_that_ran_does_not_run_again_after_an_asynchronous_failover() {
     let stage = node(&database.address_at(&[database.cluster(), &standby]), "");
     let mut gateway = stage.start();
     let host = gateway.server("mock");
-    let (intent, again) = approved(&stage, &host, "a").await;
+    let (relayed, local) = (held(&host, "a").await, held(&host, "b").await);
     standby.catch_up(database.cluster());
     standby.stop_receiving();
-    let ran = host.call("delete_note", again.clone()).await;
+    // One runs by the agent's word, one by a human's. The standby never hears of either.
+    let ran = host.call("delete_note", relayed.1.clone()).await;
     assert_eq!(ran["result"]["structuredContent"]["deleted"], "a", "{ran}");
+    stage.approve(&local.0).ok();
+    eventually("the call runs", async || (stage.calls("mock").len() == 2).then_some(())).await;
 
     database.cluster().kill9();
     standby.promote();
     probe(&gateway, "/readyz", 200).await;
-    let refused = eventually("the new primary answers", async || {
-        let answer = host.call("delete_note", again.clone()).await;
-        assert!(answer["result"]["structuredContent"]["deleted"].is_null(), "it ran twice: {answer}");
-        (refusal(&answer) != "consent_unavailable").then(|| refusal(&answer).to_owned())
-    })
-    .await;
-    assert_eq!(refused, "execution_unknown");
-    assert_eq!(stage.shown(&intent)["state"], "voided");
-    assert_eq!(stage.calls("mock").len(), 1);
+    for (intent, yes) in [&relayed, &local] {
+        let refused = eventually("the new primary answers", async || {
+            let answer = host.call("delete_note", yes.clone()).await;
+            (refusal(&answer) != "consent_unavailable").then(|| refusal(&answer).to_owned())
+        })
+        .await;
+        assert_eq!(refused, "execution_unknown");
+        assert_eq!(stage.shown(intent)["state"], "voided");
+        stage.approve(intent);
+    }
     // Somebody who wants it again is asked again.
-    let anew = host.call("delete_note", json!({"id": "a"})).await;
-    assert_ne!(intent_id(&anew), intent);
+    let (anew, _) = held(&host, "a").await;
+    assert_ne!(anew, relayed.0);
     assert!(gateway.close().success());
+    assert_eq!(stage.calls("mock").len(), 2, "something ran twice");
     assert!(stage.stage().yesgate(&["audit", "verify"]).ok().stdout.contains("whole"));
 }
 
@@ -166,10 +170,10 @@ async fn nothing_is_lost_in_a_synchronous_failover() {
     let stage = node(&database.address_at(&[database.cluster(), &standby]), "ha = true");
     let mut gateway = stage.start();
     let host = gateway.server("mock");
-    let (_, spent) = approved(&stage, &host, "a").await;
+    let (_, spent) = held(&host, "a").await;
     let ran = host.call("delete_note", spent.clone()).await;
     assert_eq!(ran["result"]["structuredContent"]["deleted"], "a", "{ran}");
-    let (_, open) = approved(&stage, &host, "b").await;
+    let (_, open) = held(&host, "b").await;
 
     database.cluster().kill9();
     standby.promote();

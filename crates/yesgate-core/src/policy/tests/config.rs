@@ -61,6 +61,9 @@ fn a_standby_takes_over_where_somebody_says_so() {
         "[ledger]\nha = true",
         "[ledger]\nat = \"postgres://db/yesgate\"\nha = \"yes\"",
     ]), @r#"
+    yesgate.toml:2:6: no standby can take over from a file
+        hint: `at` names the database; see docs/nodes.md
+    yesgate.toml:3:6: `ha` must be `true` or `false`, not a string
     "#);
 }
 
