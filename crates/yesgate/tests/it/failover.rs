@@ -33,10 +33,11 @@ async fn probe(gateway: &Gateway, path: &str, status: u16) -> Value {
     .await
 }
 
-/// Asks to delete a note: the question, and the call that brings the agent's yes.
-async fn held(host: &WebHost, note: &str) -> (String, Value) {
-    let held = host.call("delete_note", json!({ "id": note })).await;
-    (intent_id(&held), json!({"id": note, "confirm_token": confirm_token(&held)}))
+/// Calls a tool that asks: the question, and the arguments that bring the agent's yes.
+async fn held(host: &WebHost, tool: &str, mut arguments: Value) -> (String, Value) {
+    let held = host.call(tool, arguments.clone()).await;
+    arguments["confirm_token"] = confirm_token(&held).into();
+    (intent_id(&held), arguments)
 }
 
 /// FC-1: while the ledger cannot be written a node tells balancers so, and tells whoever watches it that it lives.
@@ -59,7 +60,7 @@ async fn a_node_whose_database_is_away_lives_and_is_not_ready() {
     assert_eq!(refusal(&refused), "consent_unavailable");
     database.cluster().go(&[]);
     probe(&gateway, "/readyz", 200).await;
-    let (_, yes) = held(&host, "a").await;
+    let (_, yes) = held(&host, "delete_note", json!({"id": "a"})).await;
     let ran = host.call("delete_note", yes).await;
     assert_eq!(ran["result"]["structuredContent"]["deleted"], "a", "{ran}");
     assert!(gateway.close().success());
@@ -132,7 +133,8 @@ async fn a_call_that_ran_does_not_run_again_after_an_asynchronous_failover() {
     let stage = node(&database.address_at(&[database.cluster(), &standby]), "");
     let mut gateway = stage.start();
     let host = gateway.server("mock");
-    let (relayed, local) = (held(&host, "a").await, held(&host, "b").await);
+    let relayed = held(&host, "delete_note", json!({"id": "a"})).await;
+    let local = held(&host, "write_note", json!({"id": "b", "text": "c"})).await;
     standby.catch_up(database.cluster());
     standby.stop_receiving();
     // One runs by the agent's word, one by a human's. The standby never hears of either.
@@ -144,9 +146,9 @@ async fn a_call_that_ran_does_not_run_again_after_an_asynchronous_failover() {
     database.cluster().kill9();
     standby.promote();
     probe(&gateway, "/readyz", 200).await;
-    for (intent, yes) in [&relayed, &local] {
+    for (tool, (intent, yes)) in [("delete_note", &relayed), ("write_note", &local)] {
         let refused = eventually("the new primary answers", async || {
-            let answer = host.call("delete_note", yes.clone()).await;
+            let answer = host.call(tool, yes.clone()).await;
             (refusal(&answer) != "consent_unavailable").then(|| refusal(&answer).to_owned())
         })
         .await;
@@ -155,7 +157,7 @@ async fn a_call_that_ran_does_not_run_again_after_an_asynchronous_failover() {
         stage.approve(intent);
     }
     // Somebody who wants it again is asked again.
-    let (anew, _) = held(&host, "a").await;
+    let (anew, _) = held(&host, "delete_note", json!({"id": "a"})).await;
     assert_ne!(anew, relayed.0);
     assert!(gateway.close().success());
     assert_eq!(stage.calls("mock").len(), 2, "something ran twice");
@@ -170,10 +172,10 @@ async fn nothing_is_lost_in_a_synchronous_failover() {
     let stage = node(&database.address_at(&[database.cluster(), &standby]), "ha = true");
     let mut gateway = stage.start();
     let host = gateway.server("mock");
-    let (_, spent) = held(&host, "a").await;
+    let (_, spent) = held(&host, "delete_note", json!({"id": "a"})).await;
     let ran = host.call("delete_note", spent.clone()).await;
     assert_eq!(ran["result"]["structuredContent"]["deleted"], "a", "{ran}");
-    let (_, open) = held(&host, "b").await;
+    let (_, open) = held(&host, "delete_note", json!({"id": "b"})).await;
 
     database.cluster().kill9();
     standby.promote();
