@@ -85,9 +85,9 @@ async fn back(ledger: &Ledger) {
 /// The failovers that the audit trail tells of, and whether they were complete.
 async fn told(ledger: &Ledger) -> Vec<bool> {
     let rows = ledger.audit(1, 1000).await.unwrap().into_iter();
-    rows.filter_map(|row| match row.entry().unwrap().event {
-        AuditEvent::FailedOver { complete, .. } => Some(complete),
-        _ => None,
+    rows.filter_map(|row| {
+        let AuditEvent::FailedOver { complete, .. } = row.entry().unwrap().event else { return None };
+        Some(complete)
     })
     .collect()
 }
