@@ -10,6 +10,7 @@ pub mod audit;
 pub mod budget;
 pub mod call;
 pub mod caller;
+pub mod checkpoint;
 pub mod class;
 pub mod clock;
 pub mod definition;

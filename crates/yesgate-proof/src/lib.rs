@@ -4,6 +4,7 @@
 //! libraries for it do not confirm. No I/O: what is stored comes in and goes out as values.
 
 pub mod ceremony;
+pub mod checkpoint;
 pub mod credential;
 pub mod receipt;
 pub mod registry;

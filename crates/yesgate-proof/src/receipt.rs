@@ -35,7 +35,13 @@ pub struct SignedReceipt {
 /// Sixty-four bytes of Ed25519.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-struct Signature([u8; 64]);
+pub(crate) struct Signature([u8; 64]);
+
+impl Signature {
+    pub(crate) const fn as_bytes(&self) -> &[u8; 64] {
+        &self.0
+    }
+}
 
 /// Why something is no receipt of an installation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -88,9 +94,13 @@ impl ReceiptKey {
     /// When it cannot be written down.
     pub fn sign(&self, receipt: Receipt) -> Result<SignedReceipt, ReceiptError> {
         let text = receipt.text().ok_or(ReceiptError::Unwritable)?;
-        let signature = self.0.sign(&message(&text));
-        let signature = signature.as_ref().try_into().map_err(|_| ReceiptError::Unwritable)?;
-        Ok(SignedReceipt { receipt, key: self.public(), signature: Signature(signature) })
+        let signature = self.sign_text(&message(&text)).ok_or(ReceiptError::Unwritable)?;
+        Ok(SignedReceipt { receipt, key: self.public(), signature })
+    }
+
+    /// Signs a text that begins with a word of its own.
+    pub(crate) fn sign_text(&self, text: &[u8]) -> Option<Signature> {
+        self.0.sign(text).as_ref().try_into().ok().map(Signature)
     }
 }
 
@@ -148,6 +158,12 @@ impl SignedReceipt {
 /// What is signed: a word that no other signature begins with, and the receipt.
 fn message(receipt: &CanonicalJson) -> Vec<u8> {
     [b"yesgate-receipt-v1\n".as_slice(), receipt.as_bytes()].concat()
+}
+
+impl ReceiptPublicKey {
+    pub(crate) const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
 }
 
 impl fmt::Display for ReceiptPublicKey {
