@@ -222,6 +222,15 @@ pub enum AuditEvent {
         /// By whom.
         by: String,
     },
+    /// Rows of this trail were taken out of the ledger. They end with a signed checkpoint, which stays.
+    Pruned {
+        /// The last of them.
+        up_to: u64,
+        /// Its hash.
+        hash: Digest,
+        /// By whom.
+        by: String,
+    },
     /// A caller's mode was set.
     ModeSet {
         /// Whose.

@@ -44,6 +44,7 @@ pub use self::budget::{Budget, Each};
 use self::condition::{ConditionError, World};
 pub use self::config::Config;
 pub use self::config::address::{AddressError, Authority, HttpUrl, Origin, Scheme};
+pub use self::config::checkpoints::{CheckpointsConfig, Missing};
 pub use self::config::ledger::{LedgerConfig, Standby};
 pub use self::config::limits::ServeLimits;
 pub use self::config::mail::{Carried, MailConfig, MailWay, SmtpConfig, SmtpLogin};
@@ -357,7 +358,7 @@ struct Match<'p> {
 }
 
 /// The keys of the whole configuration.
-const TOP_KEYS: [&str; 25] = [
+const TOP_KEYS: [&str; 26] = [
     "profile",
     "shadow",
     "mode",
@@ -373,6 +374,7 @@ const TOP_KEYS: [&str; 25] = [
     "times",
     "serve",
     "ledger",
+    "checkpoints",
     "notices",
     "pages",
     "mail",
@@ -402,6 +404,7 @@ const SERVE_LIMIT_KEYS: [&str; 11] = [
     "children",
 ];
 const LEDGER_KEYS: [&str; 3] = ["at", "keep", "ha"];
+const CHECKPOINT_KEYS: [&str; 5] = ["file", "webhook", "rows", "every", "required"];
 const PAGES_KEYS: [&str; 2] = ["wrap", "port"];
 const NOTICE_KEYS: [&str; 4] = ["desktop", "webhook", "mail", "remind"];
 const SIGN_IN_KEYS: [&str; 1] = ["oidc"];

@@ -21,7 +21,7 @@ use crate::engine::postgres::address::DatabaseAddress;
 use crate::error::LedgerError;
 use crate::filter::Filter;
 use crate::life::Life;
-use crate::report::{AuditRow, VerifyReport};
+use crate::report::AuditRow;
 use crate::secret::SecretKey;
 use crate::store::Store;
 
@@ -307,18 +307,6 @@ impl Ledger {
     /// When the ledger cannot be read.
     pub async fn audit_last(&self, count: u32) -> Result<Vec<AuditRow>, LedgerError> {
         self.store.audit_last(count).await
-    }
-
-    /// Checks that the audit trail is whole, and that every intent, pin, key and counted amount is what it
-    /// says.
-    ///
-    /// Whoever may write the file can also write a new trail that fits; to notice that, keep
-    /// [`VerifyReport::head`] elsewhere.
-    ///
-    /// # Errors
-    /// When the ledger cannot be read at all; what is wrong with it stands in the report.
-    pub async fn verify(&self) -> Result<VerifyReport, LedgerError> {
-        self.store.verify().await
     }
 
     /// Expires what is due, and admits what was lost with gateways that are gone.

@@ -42,6 +42,7 @@ mod skew;
 mod spending;
 mod store;
 mod told;
+mod trail;
 
 pub use self::changes::Changes;
 pub use self::credentials::KeptCredential;
@@ -64,3 +65,4 @@ pub use self::report::{AuditRow, Fault, VerifyReport};
 pub use self::secret::{KeyError, SecretKey};
 pub use self::sight::Sighted;
 pub use self::spending::Spending;
+pub use self::trail::{Inspection, Progress, Tell};

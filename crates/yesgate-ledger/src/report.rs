@@ -39,6 +39,8 @@ pub struct VerifyReport {
     pub rows: u64,
     /// How many intents there are.
     pub intents: u64,
+    /// How many checkpoints were held against it.
+    pub checkpoints: u64,
     /// The hash of the last row: whoever keeps it elsewhere can tell later that nothing before it changed.
     pub head: Digest,
     /// What is wrong; empty when all is well, and no longer than [`VerifyReport::MOST_FAULTS`].
@@ -89,6 +91,16 @@ pub enum Fault {
     },
     /// The trail ends elsewhere than the ledger remembers.
     WrongEnd,
+    /// A checkpoint that was kept elsewhere says that this row was another one: the trail was written anew.
+    Rewritten {
+        /// The row.
+        sequence: u64,
+    },
+    /// A checkpoint that was kept elsewhere tells of a row that is not there any more: the trail was cut off.
+    CutOff {
+        /// The row.
+        sequence: u64,
+    },
     /// A stored intent cannot be read, or its parts do not fit together.
     DamagedIntent {
         /// Its id, as far as it can be told.
@@ -170,6 +182,12 @@ impl fmt::Display for Fault {
                 write!(f, "audit row {sequence} tells of a step that was not possible then")
             }
             Self::WrongEnd => f.write_str("the audit trail does not end where the ledger says it does"),
+            Self::Rewritten { sequence } => {
+                write!(f, "audit row {sequence} is not the one that was marked: the trail was written anew")
+            }
+            Self::CutOff { sequence } => {
+                write!(f, "audit row {sequence} was marked, but is not there: the trail was cut off")
+            }
             Self::DamagedIntent { id } => write!(f, "the stored intent `{}` is damaged", id.escape_debug()),
             Self::IntentDiffers { id, stored, audited } if stored == audited => {
                 write!(

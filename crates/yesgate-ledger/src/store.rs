@@ -10,6 +10,7 @@ mod grants;
 mod keys;
 mod listing;
 mod looking;
+mod lookup;
 mod nodes;
 mod notes;
 pub(crate) mod oauth;

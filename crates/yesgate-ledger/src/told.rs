@@ -108,6 +108,7 @@ impl Told {
             | AuditEvent::GrantUsed { .. }
             | AuditEvent::GrantRevoked { .. }
             | AuditEvent::Purged { .. }
+            | AuditEvent::Pruned { .. }
             | AuditEvent::ModeSet { .. }
             | AuditEvent::Frozen { .. }
             | AuditEvent::Thawed { .. }
@@ -176,6 +177,7 @@ fn step(event: &AuditEvent) -> Result<Option<Event>, Impossible> {
         | AuditEvent::FailedOver { .. }
         | AuditEvent::Refused { .. }
         | AuditEvent::Purged { .. }
+        | AuditEvent::Pruned { .. }
         | AuditEvent::ModeSet { .. }
         | AuditEvent::Frozen { .. }
         | AuditEvent::Thawed { .. }

@@ -20,4 +20,4 @@ pub use self::desktop::DesktopTeller;
 pub use self::mail::{Again, Count, Letter, MailError, Mailed, Mailer};
 pub use self::notice::{Closing, Link, Notice, Occasion};
 pub use self::post::{MailNotices, Means, Teller};
-pub use self::webhook::{SecretError, Webhook, WebhookSecret};
+pub use self::webhook::{NotTaken, SecretError, Webhook, WebhookSecret};

@@ -127,6 +127,7 @@ impl Occasion {
             | AuditEvent::GrantUsed { .. }
             | AuditEvent::GrantRevoked { .. }
             | AuditEvent::Purged { .. }
+            | AuditEvent::Pruned { .. }
             | AuditEvent::ModeSet { .. }
             | AuditEvent::Frozen { .. }
             | AuditEvent::Thawed { .. }

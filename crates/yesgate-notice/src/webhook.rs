@@ -93,7 +93,7 @@ impl Webhook {
         let body = Bytes::from(notice.json(&self.link).to_string());
         let mut pauses = PAUSES.into_iter();
         loop {
-            let Err(error) = self.send(notice, body.clone(), ledger.now()).await else { return };
+            let Err(error) = self.send(&notice.id, body.clone(), ledger.now()).await else { return };
             let Some(pause) = pauses.next() else {
                 tracing::error!(
                     intent.id = %notice.intent, notice.id, attempts = PAUSES.len() + 1, %error,
@@ -109,14 +109,18 @@ impl Webhook {
         }
     }
 
-    async fn send(&self, notice: &Notice, body: Bytes, now: Timestamp) -> Result<(), NotTaken> {
+    /// Sends a text once, under an id by which the receiver knows one that comes twice.
+    ///
+    /// # Errors
+    /// When it was not taken.
+    pub async fn send(&self, id: &str, body: Bytes, now: Timestamp) -> Result<(), NotTaken> {
         let timestamp = now.as_second();
         let request = Request::post(self.url.as_str())
             .header(CONTENT_TYPE, "application/json")
             .header(USER_AGENT, "yesgate")
-            .header("webhook-id", &notice.id)
+            .header("webhook-id", id)
             .header("webhook-timestamp", timestamp)
-            .header("webhook-signature", self.secret.sign(&notice.id, timestamp, &body))
+            .header("webhook-signature", self.secret.sign(id, timestamp, &body))
             .body(Parts::from(body))
             .map_err(|_| NotTaken::Unwritable)?;
         let status = self.client.send(request).await?.status;
@@ -131,13 +135,16 @@ impl fmt::Debug for Webhook {
     }
 }
 
-/// Why a notice counts as not delivered.
+/// Why something counts as not delivered. It does not say to where.
 #[derive(Debug, thiserror::Error)]
-enum NotTaken {
+pub enum NotTaken {
+    /// The receiver did not say yes.
     #[error("the answer was {0}")]
     Status(StatusCode),
+    /// It could not be reached, or did not answer.
     #[error(transparent)]
     Fetch(#[from] FetchError),
+    /// There is no such request.
     #[error("the request cannot be written")]
     Unwritable,
 }

@@ -1,6 +1,7 @@
 //! `yesgate.toml` as a whole.
 
 pub(super) mod address;
+pub(super) mod checkpoints;
 pub(super) mod ledger;
 pub(super) mod limits;
 pub(super) mod mail;
@@ -18,6 +19,7 @@ pub(super) mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use self::checkpoints::CheckpointsConfig;
 use self::ledger::LedgerConfig;
 use self::mail::MailConfig;
 use self::notices::{ByMail, NoticesConfig};
@@ -54,6 +56,8 @@ pub struct Config {
     pub serve: ServeConfig,
     /// How long what is stored is kept.
     pub ledger: LedgerConfig,
+    /// Where marks of the audit trail are kept besides, where they are.
+    pub checkpoints: Option<CheckpointsConfig>,
     /// Who is told that a question waits.
     pub notices: NoticesConfig,
     /// The pages of `yesgate wrap`.
@@ -85,6 +89,8 @@ impl Config {
         let routes = top.entry("routes").map(|routes| routes::parse(&routes, &servers)).transpose()?;
         let serve = top.entry("serve").map(|serve| ServeConfig::parse(&serve, &servers)).transpose()?;
         let ledger = top.entry("ledger").map(|entry| LedgerConfig::parse(&entry)).transpose()?;
+        let checkpoints =
+            top.entry("checkpoints").map(|entry| CheckpointsConfig::parse(&entry)).transpose()?;
         let notices = top.entry("notices").map(|entry| NoticesConfig::parse(&entry)).transpose()?;
         let pages = top.entry("pages").map(|entry| PagesConfig::parse(&entry)).transpose()?;
         let mail = top.entry("mail").map(|entry| MailConfig::parse(&entry)).transpose()?;
@@ -121,6 +127,7 @@ impl Config {
             routes: routes.unwrap_or_default(),
             serve: serve.unwrap_or_default(),
             ledger: ledger.unwrap_or_default(),
+            checkpoints,
             notices: notices.unwrap_or_default(),
             pages: pages.unwrap_or_default(),
             mail,

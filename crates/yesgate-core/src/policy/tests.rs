@@ -2,6 +2,7 @@
 
 mod approvers;
 mod budgets;
+mod checkpoints;
 mod conditions;
 mod config;
 mod confirm;

@@ -331,6 +331,7 @@ impl Batch<'_> {
             AuditEvent::KeyAdded { .. }
             | AuditEvent::Person(_)
             | AuditEvent::Purged { .. }
+            | AuditEvent::Pruned { .. }
             | AuditEvent::Edited { .. }
             | AuditEvent::YesCounted { .. }
             | AuditEvent::Granted { .. }

@@ -3,8 +3,6 @@
 //! INVARIANT: a row stands here from the audit row that counts it to the audit row that gives it back,
 //! and comes and goes only with those. Sums are added up here, exactly, and never by the database.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use yesgate_core::amount::Amount;
 use yesgate_core::budget::{Counted, RecipientDigest, Share, Sum, Sums, Window};
@@ -152,12 +150,6 @@ pub(super) fn give_back(connection: &dyn Sql, id: &IntentId) -> Result<(), Ledge
 
 pub(super) const GIVE_BACK: &str = "DELETE FROM spend WHERE intent = ?1";
 
-/// Everything that is counted, for comparing with the audit trail.
-pub(super) fn all(connection: &dyn Sql) -> Result<BTreeMap<(IntentId, BudgetName), Spending>, LedgerError> {
-    let spends = select(connection, "true", &[])?;
-    Ok(spends.into_iter().map(|spend| ((spend.intent.clone(), spend.budget.clone()), spend)).collect())
-}
-
 /// What counts in a budget after a moment, the oldest first.
 pub(super) fn since(
     connection: &dyn Sql,
@@ -172,13 +164,14 @@ fn select(
     condition: &str,
     parameters: &[Value<'_>],
 ) -> Result<Vec<Spending>, LedgerError> {
-    let sql = format!(
-        "SELECT intent, budget, org, principal, currency, recipient, amount, at FROM spend WHERE {condition}"
-    );
-    connection.map(&sql, parameters, read)
+    connection.map(&format!("{SELECT} WHERE {condition}"), parameters, read)
 }
 
-fn read(row: &Row) -> Result<Spending, LedgerError> {
+/// What [`read`] reads.
+pub(super) const SELECT: &str =
+    "SELECT intent, budget, org, principal, currency, recipient, amount, at FROM spend";
+
+pub(super) fn read(row: &Row) -> Result<Spending, LedgerError> {
     let text = |column: usize| row.get::<String>(column);
     let recipient: Option<[u8; 32]> = row.get(5)?;
     Ok(Spending {

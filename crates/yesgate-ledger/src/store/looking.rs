@@ -20,10 +20,12 @@ use crate::credentials::KeptCredential;
 use crate::error::LedgerError;
 use crate::figures::Figures;
 use crate::filter::Filter;
+use crate::head::Head;
 use crate::listing::{Asks, Listed, Listing, Stage};
 use crate::oauth::KeptConnection;
 use crate::report::{AuditRow, VerifyReport};
 use crate::spending::Spending;
+use crate::trail::Inspection;
 
 impl Store {
     pub(crate) async fn intent(&self, id: IntentId) -> Result<Option<Intent>, LedgerError> {
@@ -205,8 +207,12 @@ impl Store {
         self.read(move |connection| queries::audit_last(connection, count)).await
     }
 
-    pub(crate) async fn verify(&self) -> Result<VerifyReport, LedgerError> {
-        self.read_sealed(verify::verify).await
+    pub(crate) async fn verify(&self, inspection: Inspection) -> Result<VerifyReport, LedgerError> {
+        self.read_sealed(move |connection, seal| verify::verify(connection, seal, inspection)).await
+    }
+
+    pub(crate) async fn head(&self) -> Result<Head, LedgerError> {
+        self.read(Head::load).await
     }
 
     pub(crate) async fn purgeable(&self, before: Timestamp, now: Timestamp) -> Result<u64, LedgerError> {

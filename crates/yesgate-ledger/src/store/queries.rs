@@ -10,6 +10,7 @@ use yesgate_core::intent::Intent;
 use yesgate_core::policy::{Pin, Pins, Usage};
 
 use super::rows;
+use super::verify::RawRow;
 use crate::engine::Sql;
 use crate::engine::value::{Row, Value, values};
 use crate::error::LedgerError;
@@ -119,6 +120,20 @@ pub(super) fn audit(connection: &dyn Sql, from: u64, limit: u32) -> Result<Vec<A
             sequence: head::sequence(row)?,
             body: row.get(1)?,
             hash: Digest::rehydrate(row.get(2)?),
+        })
+    })
+}
+
+/// Some rows of the audit trail after one, whatever stands in them.
+pub(super) fn audit_page(connection: &dyn Sql, after: u64, most: u32) -> Result<Vec<RawRow>, LedgerError> {
+    let sql = "SELECT sequence, body, hash, intent, event FROM audit WHERE sequence > ?1 ORDER BY sequence LIMIT ?2";
+    connection.map(sql, values![head::stored(after), most], |row| {
+        Ok(RawRow {
+            sequence: head::sequence(row)?,
+            // A text that is no text at all is caught by its hash like any other.
+            body: row.get(1).unwrap_or_else(|_| String::new()),
+            hash: Digest::rehydrate(row.get(2).unwrap_or_default()),
+            beside: Some((row.get(3).unwrap_or_default(), row.get(4).unwrap_or_default())),
         })
     })
 }

@@ -58,6 +58,7 @@ pub(super) fn told_by(event: &AuditEvent) -> Option<(Key, Option<String>)> {
         | AuditEvent::WrongText { .. }
         | AuditEvent::Purged { .. }
         | AuditEvent::FailedOver { .. }
+        | AuditEvent::Pruned { .. }
         | AuditEvent::Refused { .. } => None,
     }
 }

@@ -244,6 +244,9 @@ pub(super) const SELECT: &str = "SELECT version, sealed, id, slot, digest, token
 /// The column of [`SELECT`] that has the id.
 pub(super) const ID: usize = 2;
 
+/// The column of [`SELECT`] that has the place among all.
+pub(super) const NUMBER: usize = 16;
+
 impl Columns {
     fn of(intent: &Intent) -> Self {
         let binding = &intent.question().binding;

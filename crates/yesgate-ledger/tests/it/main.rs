@@ -9,6 +9,8 @@ mod boots;
 #[cfg(test)]
 mod budgets;
 #[cfg(test)]
+mod checkpoints;
+#[cfg(test)]
 mod clock;
 #[cfg(test)]
 mod failover;

@@ -285,6 +285,7 @@ impl<'a> Step<'a> {
             | AuditEvent::GrantUsed { .. }
             | AuditEvent::GrantRevoked { .. }
             | AuditEvent::Purged { .. }
+            | AuditEvent::Pruned { .. }
             | AuditEvent::ModeSet { .. }
             | AuditEvent::Frozen { .. }
             | AuditEvent::Thawed { .. }

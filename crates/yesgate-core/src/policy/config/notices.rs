@@ -101,13 +101,14 @@ impl NoticesConfig {
     }
 }
 
-fn parse_webhook(section: &Section<'_>) -> Result<WebhookConfig, ConfigError> {
+/// Reads an address that is told something, and the secret under which that is signed.
+pub(super) fn parse_webhook(section: &Section<'_>) -> Result<WebhookConfig, ConfigError> {
     let address = section.required("url")?;
     let url = parse_url(&address)?;
     let origin = url.origin();
     if origin.scheme() != Scheme::Https && !origin.authority().is_loopback() {
         return Err(address
-            .error("`url` would send notices in the clear")
+            .error("`url` would be told in the clear")
             .with_hint("write https://; plain http is for this machine only"));
     }
     let entry = section.required("secret")?;

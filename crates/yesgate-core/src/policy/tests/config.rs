@@ -109,7 +109,7 @@ fn an_unknown_key_is_an_error_that_names_the_nearest() {
     yesgate.toml:3:3: unknown key `chanel`
         hint: did you mean `channel`?
     yesgate.toml:1:1: unknown key `zzz`
-        hint: one of `profile`, `shadow`, `mode`, `channel`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `own_tools`, `clients`, `grants`, `asking`, `times`, `serve`, `ledger`, `notices`, `pages`, `mail`, `sign_in`, `oauth`, `telemetry`, `servers`, `routes`, `budgets` or `rules`
+        hint: one of `profile`, `shadow`, `mode`, `channel`, `token_prefix`, `token_errors`, `otherwise`, `cover`, `own_tools`, `clients`, `grants`, `asking`, `times`, `serve`, `ledger`, `checkpoints`, `notices`, `pages`, `mail`, `sign_in`, `oauth`, `telemetry`, `servers`, `routes`, `budgets` or `rules`
     yesgate.toml:2:1: unknown key `tokens`
         hint: did you mean `token`?
     yesgate.toml:3:1: unknown key `trust`

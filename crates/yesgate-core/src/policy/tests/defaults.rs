@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::super::{
-    ASKING_KEYS, BUDGET_KEYS, CLIENT_KEYS, Config, DOCUMENT_KEYS, EXAMPLE_KEYS, EXTERNAL_KEYS, FALLBACK_KEYS,
-    KNOWN_CLIENT_KEYS, LEDGER_KEYS, LOOKUP_KEYS, MAIL_KEYS, NOTICE_KEYS, OAUTH_KEYS, OAUTH_LIMIT_KEYS,
-    OAUTH_TIME_KEYS, OIDC_KEYS, PAGES_KEYS, RULE_KEYS, SCOPE_KEYS, SERVE_KEYS, SERVE_LIMIT_KEYS,
-    SERVE_TIME_KEYS, SERVER_KEYS, SIGN_IN_KEYS, SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS, TOP_KEYS,
-    WEBHOOK_KEYS,
+    ASKING_KEYS, BUDGET_KEYS, CHECKPOINT_KEYS, CLIENT_KEYS, Config, DOCUMENT_KEYS, EXAMPLE_KEYS,
+    EXTERNAL_KEYS, FALLBACK_KEYS, KNOWN_CLIENT_KEYS, LEDGER_KEYS, LOOKUP_KEYS, MAIL_KEYS, NOTICE_KEYS,
+    OAUTH_KEYS, OAUTH_LIMIT_KEYS, OAUTH_TIME_KEYS, OIDC_KEYS, PAGES_KEYS, RULE_KEYS, SCOPE_KEYS, SERVE_KEYS,
+    SERVE_LIMIT_KEYS, SERVE_TIME_KEYS, SERVER_KEYS, SIGN_IN_KEYS, SPEND_KEYS, TELEMETRY_KEYS, TIME_KEYS,
+    TOP_KEYS, WEBHOOK_KEYS,
 };
 
 const DEFAULTS: &str = include_str!("../../../../../yesgate.default.toml");
@@ -108,6 +108,8 @@ fn every_key_that_is_known_stands_in_the_default_file() {
     check(&["serve", "times"], &SERVE_TIME_KEYS);
     check(&["serve", "limits"], &SERVE_LIMIT_KEYS);
     check(&["ledger"], &LEDGER_KEYS);
+    check(&["checkpoints"], &CHECKPOINT_KEYS);
+    check(&["checkpoints", "webhook"], &WEBHOOK_KEYS);
     check(&["pages"], &PAGES_KEYS);
     check(&["telemetry"], &TELEMETRY_KEYS);
     check(&["servers", "*"], &SERVER_KEYS);

@@ -74,7 +74,7 @@ fn what_is_wrong_with_notices_is_said_without_repeating_a_secret() {
     yesgate.toml:2:11: `webhook` must be a table, not a string
     yesgate.toml:2:11: `secret` is missing
     yesgate.toml:2:11: `url` is missing
-    yesgate.toml:2:19: `url` would send notices in the clear
+    yesgate.toml:2:19: `url` would be told in the clear
         hint: write https://; plain http is for this machine only
     yesgate.toml:2:19: `url` cannot be used: it begins with neither `https://` nor `http://`
         hint: write it like "https://gate.example.org"

@@ -1,0 +1,79 @@
+//! `[checkpoints]`: where marks of the audit trail are kept, out of reach of whoever may write the ledger.
+
+use std::path::PathBuf;
+
+use jiff::SignedDuration;
+
+use super::super::error::ConfigError;
+use super::super::reader::{Entry, Section};
+use super::super::{CHECKPOINT_KEYS, WEBHOOK_KEYS};
+use super::notices::{WebhookConfig, parse_webhook};
+use super::server::parse_folder;
+
+/// Where checkpoints go, and how often.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CheckpointsConfig {
+    /// The file that gets a line for each.
+    pub file: Option<PathBuf>,
+    /// The address that is told each.
+    pub webhook: Option<WebhookConfig>,
+    /// After so many rows there is one.
+    pub rows: u64,
+    /// And after so much time, where there is a new row at all.
+    pub every: SignedDuration,
+    /// What it means that none can be had for long.
+    pub missing: Missing,
+}
+
+/// What it means that no checkpoint can be had for long.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Missing {
+    /// It is told, and calls go on.
+    Told,
+    /// Calls that need a yes are refused.
+    Refuses,
+}
+
+impl CheckpointsConfig {
+    /// Reads `[checkpoints]`.
+    pub(super) fn parse(entry: &Entry<'_>) -> Result<Self, ConfigError> {
+        let section = entry.section(&CHECKPOINT_KEYS)?;
+        let webhook = section.entry("webhook");
+        let webhook = webhook.map(|webhook| parse_webhook(&webhook.section(&WEBHOOK_KEYS)?)).transpose()?;
+        let file = section.entry("file").map(|file| parse_folder(&file)).transpose()?;
+        if file.is_none() && webhook.is_none() {
+            return Err(entry
+                .error("checkpoints would go nowhere")
+                .with_hint("say where: `file`, `webhook`, or both"));
+        }
+        let missing = match section.entry("required").map(|required| required.boolean()).transpose()? {
+            Some(true) => Missing::Refuses,
+            Some(false) | None => Missing::Told,
+        };
+        Ok(Self { file, webhook, rows: parse_rows(&section)?, every: parse_every(&section)?, missing })
+    }
+}
+
+fn parse_rows(section: &Section<'_>) -> Result<u64, ConfigError> {
+    let Some(entry) = section.entry("rows") else { return Ok(ROWS) };
+    match entry.count()? {
+        0 => Err(entry.error("`rows` must be at least 1").with_hint("leave it out for 1000")),
+        rows => Ok(u64::try_from(rows).unwrap_or(u64::MAX)),
+    }
+}
+
+fn parse_every(section: &Section<'_>) -> Result<SignedDuration, ConfigError> {
+    let Some(entry) = section.entry("every") else { return Ok(EVERY) };
+    let every = entry.duration()?;
+    if every > LONGEST {
+        return Err(entry
+            .error("`every` is longer than 30m")
+            .with_hint("what is not marked may be rewritten unseen: make it short"));
+    }
+    Ok(every)
+}
+
+const ROWS: u64 = 1000;
+const EVERY: SignedDuration = SignedDuration::from_mins(5);
+/// After twice as long without one, somebody should look.
+const LONGEST: SignedDuration = SignedDuration::from_mins(30);
