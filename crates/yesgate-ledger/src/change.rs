@@ -24,6 +24,7 @@ use crate::credentials::KeptCredential;
 use crate::error::LedgerError;
 use crate::oauth::change::{OAuthFound, OAuthTarget, OAuthWrite};
 use crate::origin::Origin;
+use crate::prune::Pruning;
 
 /// What a change is about.
 #[derive(Clone, Debug)]
@@ -122,6 +123,10 @@ pub(crate) enum Write {
     People(PeopleWrite),
     /// Something about clients and connections.
     OAuth(OAuthWrite),
+    /// The trail begins later, as was signed. Its audit row comes with the same change.
+    BeginLater(Box<Pruning>, String),
+    /// Some of the rows before the beginning go.
+    DropPruned,
     /// A sealed secret, in place of an earlier one of that name.
     Keep {
         /// What it is kept under.

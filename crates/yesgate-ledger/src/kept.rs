@@ -34,7 +34,7 @@ impl Ledger {
         self.write(Write::Forget { name: name.to_owned() }).await
     }
 
-    async fn write(&self, write: Write) -> Result<(), LedgerError> {
+    pub(crate) async fn write(&self, write: Write) -> Result<(), LedgerError> {
         self.change(Target::Nothing, move |_, _| ((), Effects { writes: vec![write], ..Effects::default() }))
             .await
     }

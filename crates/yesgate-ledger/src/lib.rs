@@ -31,6 +31,7 @@ mod oauth;
 mod origin;
 mod pace;
 mod people;
+mod prune;
 mod purge;
 mod readiness;
 mod regime;
@@ -58,6 +59,7 @@ pub use self::oauth::{
     ParkedAnswer, Refreshed, Refreshing, Room,
 };
 pub use self::people::{LinkUse, NewSession, NotSet};
+pub use self::prune::{Beginning, Pruning};
 pub use self::purge::Purged;
 pub use self::readiness::Readiness;
 pub use self::regime::Suspected;
@@ -65,4 +67,4 @@ pub use self::report::{AuditRow, Fault, VerifyReport};
 pub use self::secret::{KeyError, SecretKey};
 pub use self::sight::Sighted;
 pub use self::spending::Spending;
-pub use self::trail::{Inspection, Progress, Tell};
+pub use self::trail::{Inspection, Progress, Rows, Tell};

@@ -9,6 +9,7 @@ use yesgate_core::id::{
 };
 
 use crate::error::LedgerError;
+use crate::prune::Beginning;
 
 /// One row of the audit trail.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -41,6 +42,10 @@ pub struct VerifyReport {
     pub intents: u64,
     /// How many checkpoints were held against it.
     pub checkpoints: u64,
+    /// How many could not be: their rows were taken out of the ledger.
+    pub unchecked: u64,
+    /// Where it begins; `None`: with its first row. Whether it is what was signed is for whoever has the key.
+    pub beginning: Option<Beginning>,
     /// The hash of the last row: whoever keeps it elsewhere can tell later that nothing before it changed.
     pub head: Digest,
     /// What is wrong; empty when all is well, and no longer than [`VerifyReport::MOST_FAULTS`].
@@ -100,6 +105,13 @@ pub enum Fault {
     CutOff {
         /// The row.
         sequence: u64,
+    },
+    /// Where the trail begins, or what stands in the place of the rows before that, is not what the ledger made it.
+    BeginningDiffers,
+    /// Rows that are kept elsewhere cannot be read.
+    UnreadableFile {
+        /// Why.
+        problem: String,
     },
     /// A stored intent cannot be read, or its parts do not fit together.
     DamagedIntent {
@@ -187,6 +199,12 @@ impl fmt::Display for Fault {
             }
             Self::CutOff { sequence } => {
                 write!(f, "audit row {sequence} was marked, but is not there: the trail was cut off")
+            }
+            Self::BeginningDiffers => {
+                f.write_str("the beginning of the audit trail, or what stands before it, was changed")
+            }
+            Self::UnreadableFile { problem } => {
+                write!(f, "the rows that are kept elsewhere cannot be read: {problem}")
             }
             Self::DamagedIntent { id } => write!(f, "the stored intent `{}` is damaged", id.escape_debug()),
             Self::IntentDiffers { id, stored, audited } if stored == audited => {

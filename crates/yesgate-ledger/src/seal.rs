@@ -27,6 +27,8 @@ pub(crate) enum Place<'a> {
     Intent(&'a str),
     /// A remembered yes, by its id.
     Remembered(&'a str),
+    /// Where the audit trail begins.
+    Beginning,
     /// What tells whether a key is the right one.
     Lock,
 }
@@ -37,6 +39,7 @@ impl Place<'_> {
         let (table, row) = match self {
             Self::Intent(id) => ("intent", id),
             Self::Remembered(id) => ("remembered", id),
+            Self::Beginning => ("beginning", ""),
             Self::Lock => ("lock", ""),
         };
         [table, row].iter().fold(MAGIC.to_vec(), |mut label, part| {

@@ -4,6 +4,7 @@
 //! database at the same time.
 
 mod batch;
+mod beginning;
 mod budgets;
 mod failover;
 mod grants;
@@ -16,6 +17,7 @@ mod notes;
 pub(crate) mod oauth;
 mod pace;
 mod people;
+mod pruning;
 mod queries;
 mod regime;
 mod rows;

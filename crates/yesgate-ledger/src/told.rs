@@ -3,16 +3,20 @@
 //! The same reading is used twice: when a change is stored, so that none gets in without rows that
 //! account for it, and when the ledger is verified, so that none got in behind our back.
 
+use serde::Serialize;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::audit::{AuditEvent, Signed};
 use yesgate_core::budget::Counted;
-use yesgate_core::digest::CallDigest;
+use yesgate_core::digest::{CallDigest, Digest, Hasher};
 use yesgate_core::id::BootId;
 use yesgate_core::intent::{Answer, DoneKind, Event, Intent, State};
 use yesgate_core::proof::Proof;
 
+use crate::head::nanoseconds;
+use crate::spending::Spending;
+
 /// The part of an intent that its audit rows determine.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub(crate) struct Told {
     state: State,
     digest: CallDigest,
@@ -24,7 +28,7 @@ pub(crate) struct Told {
 }
 
 /// Who said the yes that stands, and how well that was proven.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 struct Yes {
     by: String,
     assurance: Assurance,
@@ -59,6 +63,25 @@ impl Told {
             boot: intent.boot().cloned(),
             counted: intent.counted(),
         }
+    }
+
+    /// What tells later whether a question that is settled, and what counts for it, is still this. It is stored: what goes
+    /// into it, and its order, must stay.
+    pub(crate) fn digest<'a>(&self, spends: impl IntoIterator<Item = &'a Spending>) -> Digest {
+        let mut hasher = Hasher::new("yesgate/told/1");
+        hasher.field(&serde_json::to_vec(self).unwrap_or_default());
+        for spend in spends {
+            let recipient = spend.recipient.map(|recipient| *recipient.0.as_bytes());
+            hasher
+                .field(spend.budget.as_str().as_bytes())
+                .field(spend.org.as_str().as_bytes())
+                .field(spend.principal.as_str().as_bytes())
+                .field(spend.currency.as_deref().unwrap_or_default().as_bytes())
+                .field(recipient.as_ref().map(<[u8; 32]>::as_slice).unwrap_or_default())
+                .field(spend.amount.to_string().as_bytes())
+                .field(&nanoseconds(spend.at).to_be_bytes());
+        }
+        hasher.finish()
     }
 
     /// What it counts in budgets.

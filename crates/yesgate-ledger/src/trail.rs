@@ -6,16 +6,22 @@ use yesgate_core::checkpoint::Checkpoint;
 
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
-use crate::report::VerifyReport;
+use crate::report::{AuditRow, VerifyReport};
 
 /// What a look at the whole trail is held against, and who hears how far it has got.
 #[derive(Default)]
 pub struct Inspection {
     /// Marks that were kept elsewhere. Whoever gives them has checked their signatures.
     pub checkpoints: Vec<Checkpoint>,
+    /// The rows that were taken out, from the first on, as they are kept elsewhere. Without them the trail is proven from
+    /// its beginning on.
+    pub rows: Option<Rows>,
     /// Hears after some rows each time.
     pub progress: Option<Tell>,
 }
+
+/// Rows that are kept elsewhere, or why they cannot be read.
+pub type Rows = Box<dyn Iterator<Item = Result<AuditRow, String>> + Send>;
 
 /// Somebody who hears how far it has got.
 pub type Tell = Box<dyn FnMut(Progress) + Send>;

@@ -8,6 +8,7 @@ use yesgate_core::digest::Digest;
 use yesgate_core::id::KeyId;
 use yesgate_core::key::{BearerKeyHash, KeyRecord};
 
+use super::pruning;
 use super::queries::parse;
 use crate::change::Write;
 use crate::engine::value::{Row, Value, values};
@@ -30,6 +31,8 @@ pub(super) fn write(
         Write::BuryTheDead => super::nodes::bury(connection, now),
         Write::People(write) => super::people::write(connection, write, now),
         Write::OAuth(write) => super::oauth::write(connection, write, now),
+        Write::BeginLater(pruning, signed) => pruning::begin_later(connection, seal, *pruning, &signed),
+        Write::DropPruned => pruning::drop_some(connection),
         Write::Keep { name, sealed } => {
             connection.put(
                 "INSERT INTO kept (name, sealed) VALUES (?1, ?2)

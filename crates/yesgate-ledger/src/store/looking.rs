@@ -15,7 +15,10 @@ use yesgate_core::person::{Link, Person, SecretHash, Session};
 use yesgate_core::policy::Pins;
 use yesgate_core::regime::Regimes;
 
-use super::{Store, budgets, grants, keys, listing, oauth, people, queries, regime, rows, tally, verify};
+use super::{
+    Store, beginning, budgets, grants, keys, listing, oauth, people, pruning, queries, regime, rows, tally,
+    verify,
+};
 use crate::credentials::KeptCredential;
 use crate::error::LedgerError;
 use crate::figures::Figures;
@@ -23,6 +26,7 @@ use crate::filter::Filter;
 use crate::head::Head;
 use crate::listing::{Asks, Listed, Listing, Stage};
 use crate::oauth::KeptConnection;
+use crate::prune::{Beginning, Pruning};
 use crate::report::{AuditRow, VerifyReport};
 use crate::spending::Spending;
 use crate::trail::Inspection;
@@ -209,6 +213,26 @@ impl Store {
 
     pub(crate) async fn verify(&self, inspection: Inspection) -> Result<VerifyReport, LedgerError> {
         self.read_sealed(move |connection, seal| verify::verify(connection, seal, inspection)).await
+    }
+
+    pub(crate) async fn beginning(&self) -> Result<Option<Beginning>, LedgerError> {
+        self.read(|connection| connection.snapshot(|connection| beginning::load(connection))).await
+    }
+
+    pub(crate) async fn last_row_before(&self, moment: Timestamp) -> Result<u64, LedgerError> {
+        self.read(move |connection| pruning::last_before(connection, moment)).await
+    }
+
+    pub(crate) async fn plan_prune(
+        &self,
+        up_to: u64,
+        now: Timestamp,
+    ) -> Result<Option<Pruning>, LedgerError> {
+        self.read(move |connection| pruning::plan(connection, up_to, now)).await
+    }
+
+    pub(crate) async fn left_before_the_beginning(&self) -> Result<u64, LedgerError> {
+        self.read(pruning::left).await
     }
 
     pub(crate) async fn head(&self) -> Result<Head, LedgerError> {

@@ -49,7 +49,14 @@ impl Place {
         }
         connection
             .execute_batch(&format!(
-                "DROP TABLE device;
+                "DROP TRIGGER audit_is_not_shortened;
+                 DROP TRIGGER audit_redeems_once;
+                 CREATE TRIGGER audit_is_not_shortened BEFORE DELETE ON audit
+                     BEGIN SELECT raise(ABORT, 'the audit trail is not shortened'); END;
+                 DROP TABLE beginning;
+                 DROP TABLE carried;
+                 DROP TABLE past;
+                 DROP TABLE device;
                  DROP TABLE refresh_token;
                  DROP TABLE access_token;
                  DROP TABLE code;

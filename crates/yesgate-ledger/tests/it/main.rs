@@ -59,6 +59,8 @@ mod pace;
 #[cfg(test)]
 mod people;
 #[cfg(test)]
+mod prune;
+#[cfg(test)]
 mod purge;
 #[cfg(test)]
 mod readiness;

@@ -111,7 +111,7 @@ fn translated(tables: &str) -> String {
 const LOCK: i64 = 0x5945_5347;
 
 /// The n-th one makes schema n of schema n - 1. Never change one that was released.
-const MIGRATIONS: [Migration; 4] = [
+const MIGRATIONS: [Migration; 5] = [
     // As SQLite has it at its schema 9, with the same columns in the same meaning. Texts are compared byte by byte.
     Migration::Own("CREATE TABLE yesgate_schema (
          single  BOOLEAN PRIMARY KEY DEFAULT true CHECK (single),
@@ -355,5 +355,59 @@ const MIGRATIONS: [Migration; 4] = [
          timeline BIGINT NOT NULL,
          copies   BIGINT NOT NULL
      );",
+    ),
+    // Where the trail begins once its first rows were taken out, and what stands in their place, as in SQLite's schema 12.
+    Migration::Own(
+        "CREATE TABLE beginning (
+         single   BOOLEAN PRIMARY KEY DEFAULT true CHECK (single),
+         sequence BIGINT NOT NULL,
+         hash     BYTEA  NOT NULL,
+         signed   TEXT COLLATE \"C\" NOT NULL,
+         sealed   BYTEA  NOT NULL
+     );
+     CREATE TABLE carried (
+         sequence BIGINT PRIMARY KEY,
+         whole    BIGINT NOT NULL,
+         body     TEXT COLLATE \"C\" NOT NULL
+     );
+     CREATE TABLE past (
+         intent   TEXT COLLATE \"C\" PRIMARY KEY,
+         redeemed BIGINT NOT NULL,
+         told     BYTEA
+     );
+     CREATE FUNCTION audit_is_kept() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN
+             IF OLD.sequence > coalesce((SELECT sequence FROM beginning), 0) THEN
+                 RAISE EXCEPTION 'the audit trail is neither rewritten nor shortened';
+             END IF;
+             RETURN OLD;
+         END $$;
+     DROP TRIGGER IF EXISTS audit_is_not_shortened ON audit;
+     CREATE TRIGGER audit_is_not_shortened BEFORE DELETE ON audit
+         FOR EACH ROW EXECUTE FUNCTION audit_is_kept();
+     -- At most once, for ever: also where the row of the first time was taken out.
+     CREATE FUNCTION audit_was_redeemed() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN
+             IF EXISTS (SELECT 1 FROM past WHERE intent = NEW.intent AND redeemed = 1) THEN
+                 RAISE EXCEPTION 'it was redeemed before';
+             END IF;
+             RETURN NEW;
+         END $$;
+     CREATE TRIGGER audit_redeems_once BEFORE INSERT ON audit
+         FOR EACH ROW WHEN (NEW.event = 'redeemed') EXECUTE FUNCTION audit_was_redeemed();
+     CREATE FUNCTION past_is_kept() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'what was redeemed stays redeemed'; END $$;
+     CREATE TRIGGER past_stays BEFORE DELETE ON past
+         FOR EACH ROW EXECUTE FUNCTION past_is_kept();
+     CREATE TRIGGER past_is_not_undone BEFORE UPDATE ON past
+         FOR EACH ROW WHEN (NEW.redeemed < OLD.redeemed) EXECUTE FUNCTION past_is_kept();
+     CREATE TRIGGER past_is_not_emptied BEFORE TRUNCATE ON past
+         FOR EACH STATEMENT EXECUTE FUNCTION past_is_kept();
+     CREATE FUNCTION beginning_is_kept() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'the beginning of the audit trail goes on only'; END $$;
+     CREATE TRIGGER beginning_stays BEFORE DELETE ON beginning
+         FOR EACH ROW EXECUTE FUNCTION beginning_is_kept();
+     CREATE TRIGGER beginning_goes_on BEFORE UPDATE ON beginning
+         FOR EACH ROW WHEN (NEW.sequence <= OLD.sequence) EXECUTE FUNCTION beginning_is_kept();",
     ),
 ];

@@ -61,7 +61,7 @@ const APPLICATION_ID: i64 = 0x5945_5347;
 pub(crate) const SEALED: i64 = 8;
 
 /// The n-th one makes schema n of schema n - 1. Never change one that was released.
-const MIGRATIONS: [&str; 11] = [
+const MIGRATIONS: [&str; 12] = [
     // Times are nanoseconds since 1970. The columns of `intent` are there to be searched; the body
     // is the intent. `matters_until` says how long an intent is part of its slot.
     "CREATE TABLE intent (
@@ -311,4 +311,40 @@ const MIGRATIONS: [&str; 11] = [
                  ON CONFLICT (origin) DO UPDATE SET clients = clients + 1;
              DELETE FROM unbound WHERE origin = old.origin AND clients < 1;
          END;",
+    // Where the trail begins once its first rows were taken out, and what stands in their place: rows that still matter
+    // (`whole`: the question that they belong to was not settled), and of each question whether it was redeemed and, once
+    // settled, what its rows made of it.
+    "CREATE TABLE beginning (
+         only     INTEGER PRIMARY KEY CHECK (only = 1),
+         sequence INTEGER NOT NULL,
+         hash     BLOB    NOT NULL,
+         signed   TEXT    NOT NULL,
+         sealed   BLOB    NOT NULL
+     ) STRICT;
+     CREATE TABLE carried (
+         sequence INTEGER PRIMARY KEY,
+         whole    INTEGER NOT NULL,
+         body     TEXT    NOT NULL
+     ) STRICT;
+     CREATE TABLE past (
+         intent   TEXT    PRIMARY KEY,
+         redeemed INTEGER NOT NULL,
+         told     BLOB
+     ) STRICT, WITHOUT ROWID;
+     DROP TRIGGER IF EXISTS audit_is_not_shortened;
+     CREATE TRIGGER audit_is_not_shortened BEFORE DELETE ON audit
+         WHEN old.sequence > coalesce((SELECT sequence FROM beginning), 0)
+         BEGIN SELECT raise(ABORT, 'the audit trail is not shortened'); END;
+     -- At most once, for ever: also where the row of the first time was taken out.
+     CREATE TRIGGER audit_redeems_once BEFORE INSERT ON audit
+         WHEN new.event = 'redeemed' AND EXISTS (SELECT 1 FROM past WHERE intent = new.intent AND redeemed = 1)
+         BEGIN SELECT raise(ABORT, 'it was redeemed before'); END;
+     CREATE TRIGGER past_stays BEFORE DELETE ON past
+         BEGIN SELECT raise(ABORT, 'what was redeemed stays redeemed'); END;
+     CREATE TRIGGER past_is_not_undone BEFORE UPDATE ON past WHEN new.redeemed < old.redeemed
+         BEGIN SELECT raise(ABORT, 'what was redeemed stays redeemed'); END;
+     CREATE TRIGGER beginning_stays BEFORE DELETE ON beginning
+         BEGIN SELECT raise(ABORT, 'the beginning of the audit trail stays'); END;
+     CREATE TRIGGER beginning_goes_on BEFORE UPDATE ON beginning WHEN new.sequence <= old.sequence
+         BEGIN SELECT raise(ABORT, 'the beginning of the audit trail goes on only'); END;",
 ];

@@ -10,12 +10,13 @@ use std::hash::BuildHasher as _;
 
 use jiff::Timestamp;
 use yesgate_core::audit::{AuditEntry, AuditEvent};
+use yesgate_core::digest::Digest;
 use yesgate_core::id::{BudgetName, IntentId};
 use yesgate_core::intent::Intent;
 
-use super::super::budgets;
 use super::super::lookup::each_named;
 use super::super::rows::{self, Loaded};
+use super::super::{beginning, budgets};
 use crate::engine::Sql;
 use crate::error::LedgerError;
 use crate::report::{Fault, VerifyReport};
@@ -92,6 +93,38 @@ impl Questions {
             }
         }
         Ok(())
+    }
+
+    /// Takes those whose rows were taken out of the ledger as they were then, and compares them.
+    pub(super) fn begin_with_past(&mut self, connection: &dyn Sql, seal: &Seal) -> Result<(), LedgerError> {
+        let mut after = String::new();
+        loop {
+            let page = beginning::past_page(connection, &after, beginning::PAGE)?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after.clone_from(&last.intent);
+            // Those that were not settled have rows that say what they were.
+            let settled: Vec<(&str, Digest)> =
+                page.iter().filter_map(|past| Some((past.intent.as_str(), past.told?))).collect();
+            let mut found = stored(connection, seal, settled.iter().map(|(id, _)| *id))?;
+            let spends = spends(connection, settled.iter().map(|(id, _)| *id))?;
+            for (id, told) in settled {
+                self.opened.add(id);
+                let Ok(parsed) = id.parse::<IntentId>() else { continue };
+                match found.remove(id) {
+                    None => drop(self.missing.insert(parsed)),
+                    Some(Found { number, loaded: None }) => {
+                        self.faults.push((number, Fault::DamagedIntent { id: id.to_owned() }));
+                    }
+                    Some(Found { number, loaded: Some(Loaded { intent, .. }) }) => {
+                        let counted = spends.get(&parsed).into_iter().flat_map(BTreeMap::values);
+                        if Told::of(&intent).digest(counted) != told {
+                            self.faults.push((number, differs_from_past(&intent)));
+                        }
+                    }
+                }
+            }
+            self.faults.truncate(VerifyReport::MOST_FAULTS);
+        }
     }
 
     /// Goes on by a row of a question.
@@ -258,6 +291,13 @@ fn spends<'a>(
         Ok(())
     })?;
     Ok(spends)
+}
+
+/// What is known of one whose rows were taken out is that it was settled.
+fn differs_from_past(intent: &Intent) -> Fault {
+    let (id, stored) = (intent.id().clone(), intent.state().as_str());
+    let audited = if intent.state().is_settled() { stored } else { "settled" };
+    Fault::IntentDiffers { id, stored, audited }
 }
 
 fn differs(intent: &Intent, told: Option<&Told>) -> Fault {

@@ -7,10 +7,12 @@ use yesgate_core::checkpoint::Checkpoint;
 use yesgate_core::digest::Digest;
 use yesgate_core::id::IntentId;
 
+use super::super::beginning;
 use super::questions::Questions;
 use super::standing::Standing;
 use crate::engine::Sql;
 use crate::error::LedgerError;
+use crate::prune::{Beginning, Carried, Rest};
 use crate::report::{Fault, VerifyReport};
 use crate::seal::Seal;
 
@@ -31,11 +33,13 @@ pub(super) struct Trail {
     standing: Standing,
     /// Those that are still to come, the earliest first.
     checkpoints: VecDeque<Checkpoint>,
+    /// Where rows come from elsewhere: the last one that was taken out of the ledger, which they must have.
+    beginning: Option<(u64, Digest)>,
 }
 
 impl Trail {
     /// Begins where there is nothing yet.
-    pub(super) fn from_the_first_row(mut checkpoints: Vec<Checkpoint>) -> Self {
+    pub(super) fn new(mut checkpoints: Vec<Checkpoint>) -> Self {
         checkpoints.sort_by_key(|checkpoint| checkpoint.sequence);
         Self {
             last: 0,
@@ -43,7 +47,41 @@ impl Trail {
             questions: Questions::default(),
             standing: Standing::default(),
             checkpoints: checkpoints.into(),
+            beginning: None,
         }
+    }
+
+    /// Says what the row must be after which the ledger's own trail begins.
+    pub(super) const fn expect(&mut self, sequence: u64, hash: Digest) {
+        self.beginning = Some((sequence, hash));
+    }
+
+    /// Begins where the ledger's own trail does, with what stands in the place of the rows before that.
+    pub(super) fn begin_at(
+        &mut self,
+        connection: &dyn Sql,
+        seal: &Seal,
+        beginning: &Beginning,
+        report: &mut VerifyReport,
+    ) -> Result<(), LedgerError> {
+        let Beginning { sequence, hash, .. } = beginning;
+        (self.last, self.hash) = (*sequence, *hash);
+        while let Some(checkpoint) = self.checkpoints.pop_front_if(|next| next.sequence <= *sequence) {
+            match (checkpoint.sequence == *sequence, checkpoint.hash == *hash) {
+                (true, true) => report.checkpoints += 1,
+                (true, false) => report.find(Fault::Rewritten { sequence: *sequence }),
+                (false, _) => report.unchecked += 1,
+            }
+        }
+        for Carried { sequence, rest, body } in beginning::carried(connection)? {
+            let row = RawRow { sequence, body, hash: GENESIS, beside: None };
+            match (entry(&row), rest) {
+                (Some(entry), Rest::Question) => self.follow(entry, sequence, report),
+                (Some(entry), Rest::Standing) => self.follow_standing(entry, sequence, report),
+                (None, _) => report.find(Fault::UnreadableRow { sequence }),
+            }
+        }
+        self.questions.begin_with_past(connection, seal)
     }
 
     /// The row that was read last.
@@ -91,6 +129,10 @@ impl Trail {
         seal: &Seal,
         report: &mut VerifyReport,
     ) -> Result<(), LedgerError> {
+        // The rows that were to prove the beginning do not reach it.
+        if self.beginning.is_some() {
+            report.find(Fault::BeginningDiffers);
+        }
         for Checkpoint { sequence, .. } in self.checkpoints {
             report.find(Fault::CutOff { sequence });
         }
@@ -109,6 +151,14 @@ impl Trail {
         }
         (self.last, self.hash) = (row.sequence, row.hash);
         report.rows += 1;
+        if let Some((sequence, hash)) = self.beginning
+            && sequence <= row.sequence
+        {
+            self.beginning = None;
+            if (sequence, hash) != (row.sequence, row.hash) {
+                report.find(Fault::BeginningDiffers);
+            }
+        }
         while let Some(checkpoint) = self.checkpoints.pop_front_if(|next| next.sequence <= row.sequence) {
             report.checkpoints += 1;
             if (checkpoint.sequence, checkpoint.hash) != (row.sequence, row.hash) {
@@ -127,6 +177,17 @@ impl Trail {
             if step.is_none() {
                 report.find(Fault::ImpossibleStep { sequence });
             }
+        }
+    }
+}
+
+impl Trail {
+    /// Goes on by a row of which only that matters what people set up.
+    fn follow_standing(&mut self, entry: AuditEntry, sequence: u64, report: &mut VerifyReport) {
+        let granted = self.standing.follow_grant(&entry);
+        let followed = if entry.intent.is_none() { self.standing.follow(entry) } else { Some(()) };
+        if granted.and(followed).is_none() {
+            report.find(Fault::ImpossibleStep { sequence });
         }
     }
 }
