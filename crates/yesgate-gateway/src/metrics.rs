@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use yesgate_core::id::ServerName;
 use yesgate_core::refusal::Why;
 
-use self::labels::{Each, Front, Judged, Mail, MethodClass, Outcome, RefusalCode, Rejection};
+use self::labels::{Each, Front, Judged, Mail, Marked, MethodClass, Outcome, RefusalCode, Rejection};
 use self::numbers::{Counter, Gauge, Histogram};
 
 pub mod labels;
@@ -31,6 +31,7 @@ struct Numbers {
     rejected: Each<Rejection, Counter>,
     unauthorized: Counter,
     mail: Each<Mail, Counter>,
+    checkpoints: Each<Marked, Counter>,
     sessions: Gauge,
     streams: Gauge,
     connections: Gauge,
@@ -82,6 +83,13 @@ impl Metrics {
     /// Counts a letter, by what became of it.
     pub fn mail(&self, became: Mail) {
         if let Some(counter) = self.0.mail.at(became) {
+            counter.add_one();
+        }
+    }
+
+    /// Counts a checkpoint of the audit trail, by what became of it.
+    pub fn checkpoint(&self, became: Marked) {
+        if let Some(counter) = self.0.checkpoints.at(became) {
             counter.add_one();
         }
     }

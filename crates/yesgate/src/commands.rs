@@ -14,6 +14,7 @@ mod grants;
 mod help;
 mod keys;
 mod mail;
+mod marking;
 mod notices;
 mod open;
 mod outlook;
@@ -96,6 +97,9 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Done> {
         Command::Budgets => budgets::run(&load()?, cli.json).await,
         Command::Policy(command) => policy::run(&load()?, &command, cli.json).await,
         Command::Audit(AuditCommand::Verify(args)) => audit::verify(&load()?, &args, cli.json).await,
+        Command::Audit(AuditCommand::Checkpoint(args)) => audit::checkpoint(&load()?, &args).await,
+        Command::Audit(AuditCommand::Export(args)) => audit::export(&load()?, &args, cli.json).await,
+        Command::Audit(AuditCommand::Prune(args)) => audit::prune(&load()?, &args, cli.json).await,
         Command::Audit(AuditCommand::List(args)) => audit::list(&load()?, args.last, cli.json).await,
         Command::Figures(args) => figures::run(&load()?, &args.org, cli.json).await,
         Command::Receipt(command) => receipt::run(&load, &command, cli.json).await,

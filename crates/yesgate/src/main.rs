@@ -1,6 +1,7 @@
 //! The `yesgate` command: reads the words, calls one command, prints `Error:` and `Hint:`.
 
 mod catalogue;
+mod checkpoints;
 mod cli;
 mod commands;
 mod home;

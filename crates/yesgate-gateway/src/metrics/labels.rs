@@ -157,6 +157,16 @@ label!(
 );
 
 label!(
+    /// What became of a checkpoint.
+    Marked, "outcome", {
+        /// Every place took it.
+        Written = "written",
+        /// An attempt failed.
+        Failed = "failed",
+    }
+);
+
+label!(
     /// The codes of refusals, as agents see them.
     RefusalCode, "code", {
         /// There is no such token.

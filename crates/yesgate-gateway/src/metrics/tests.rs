@@ -95,6 +95,8 @@ fn what_is_there_to_read_is_documented() {
     # TYPE yesgate_http_rejected counter
     # HELP yesgate_mail Mail to people, by what became of an attempt, or of a letter that was given up.
     # TYPE yesgate_mail counter
+    # HELP yesgate_checkpoints Checkpoints of the audit trail, by what became of an attempt to write one.
+    # TYPE yesgate_checkpoints counter
     # HELP yesgate_sessions Sessions that are open.
     # TYPE yesgate_sessions gauge
     # HELP yesgate_streams Event streams to clients that are open.

@@ -56,6 +56,11 @@ impl Collector for Scrape {
             "Mail to people, by what became of an attempt, or of a letter that was given up.",
             numbers.mail.iter().map(|(became, count)| ([label(became)], count.value())),
         )?;
+        page.counters(
+            "yesgate_checkpoints",
+            "Checkpoints of the audit trail, by what became of an attempt to write one.",
+            numbers.checkpoints.iter().map(|(became, count)| ([label(became)], count.value())),
+        )?;
         page.gauge("yesgate_sessions", "Sessions that are open.", &numbers.sessions)?;
         page.gauge("yesgate_streams", "Event streams to clients that are open.", &numbers.streams)?;
         page.gauge("yesgate_connections", "Connections of clients that are open.", &numbers.connections)?;

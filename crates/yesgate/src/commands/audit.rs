@@ -1,14 +1,21 @@
-//! `audit verify` and `audit list`: the ledger's chain, checked, held against a server's own log, and shown.
+//! `audit verify`, `audit checkpoint` and `audit list`: the ledger's chain, checked, held against what was kept elsewhere,
+//! marked, and shown.
 
+mod exported;
+mod progress;
+mod pruning;
 mod upstream_log;
 
 use serde_json::json;
 use yesgate_core::audit::AuditEntry;
 use yesgate_core::intent::Approver;
 use yesgate_core::render::Sanitized;
-use yesgate_ledger::AuditRow;
+use yesgate_ledger::{AuditRow, Inspection, VerifyReport};
+use yesgate_proof::checkpoint::SignedCheckpoint;
 
-use crate::cli::audit::AuditVerifyArgs;
+pub(super) use self::pruning::{export, prune};
+use crate::checkpoints;
+use crate::cli::audit::{AuditCheckpointArgs, AuditVerifyArgs};
 use crate::joined::Joined;
 use crate::output::{self, Done};
 use crate::settings::Settings;
@@ -21,43 +28,104 @@ pub(super) async fn verify(
     let (ledger, _) = settings.ledger().await?;
     // The log first: what it has by now, the ledger has too.
     let log = args.upstream_log.as_deref().map(|path| upstream_log::open(path, &ledger)).transpose()?;
-    let report = ledger.verify().await?;
+    let key = settings.home.receipt_key()?.public();
+    let mut marks = checkpoints::read(&args.checkpoints, &key)?;
+    let progress = progress::tell(args.progress, as_json);
+    let rows = if args.with.is_empty() { None } else { Some(exported::rows(&args.with)?) };
+    let report = ledger.inspect(Inspection { checkpoints: marks.checkpoints, rows, progress }).await?;
+    marks.problems.extend(checkpoints::beginning_problem(report.beginning.as_ref(), &key));
     let joined = match log {
         Some(log) => Some(upstream_log::join(&ledger, log, args).await?),
         None => None,
     };
-    let is_sound = report.is_sound() && joined.as_ref().is_none_or(Joined::is_sound);
+    let is_whole = report.is_sound() && marks.problems.is_empty();
+    let is_sound = is_whole && joined.as_ref().is_none_or(Joined::is_sound);
+    let problems: Vec<String> =
+        marks.problems.into_iter().chain(report.faults.iter().map(ToString::to_string)).collect();
     if as_json {
         let mut said = json!({
             "rows": report.rows,
             "intents": report.intents,
             "head": report.head,
-            "problems": report.faults.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "problems": problems,
         });
-        if let (Some(joined), Some(said)) = (&joined, said.as_object_mut()) {
-            said.insert("upstream".into(), joined.to_json());
+        if let Some(said) = said.as_object_mut() {
+            if !args.checkpoints.is_empty() {
+                said.insert("checkpoints".into(), report.checkpoints.into());
+                said.insert("unchecked".into(), report.unchecked.into());
+            }
+            if let Some(beginning) = &report.beginning {
+                said.insert("begins_after".into(), beginning.sequence.into());
+            }
+            if let Some(joined) = &joined {
+                said.insert("upstream".into(), joined.to_json());
+            }
         }
         output::json(&said)?;
     } else {
-        output::line(format_args!(
-            "{} rows, {} questions, head {}",
-            report.rows,
-            report.intents,
-            report.head.short()
-        ));
-        for fault in &report.faults {
-            output::line(format_args!("  problem: {}", Sanitized::line(&fault.to_string())));
-        }
-        if report.is_sound() {
-            output::line("The chain is whole: no row was changed, removed or reordered.");
-        } else {
-            output::line("The chain is broken: do not rely on what stands after the first problem.");
-        }
+        print(&report, &problems, args);
         for line in joined.iter().flat_map(Joined::lines) {
             output::line(line);
         }
     }
     Ok(if is_sound { Done::Ok } else { Done::Problem })
+}
+
+fn print(report: &VerifyReport, problems: &[String], args: &AuditVerifyArgs) {
+    output::line(format_args!(
+        "{} rows, {} questions, head {}",
+        report.rows,
+        report.intents,
+        report.head.short()
+    ));
+    match (&report.beginning, args.with.is_empty()) {
+        (Some(beginning), true) => output::line(format_args!(
+            "The trail begins after row {}, as was signed; the rows before that were taken out.",
+            beginning.sequence
+        )),
+        (Some(_), false) | (None, _) => {}
+    }
+    for problem in problems {
+        output::line(format_args!("  problem: {}", Sanitized::line(problem)));
+    }
+    match (problems.is_empty(), report.is_sound()) {
+        (true, _) => output::line("The chain is whole: no row was changed, removed or reordered."),
+        (false, true) => {
+            output::line("The chain is whole, but not everything that it was to be held against is.")
+        }
+        (false, false) => {
+            output::line("The chain is broken: do not rely on what stands after the first problem.");
+        }
+    }
+    if problems.is_empty() && !args.checkpoints.is_empty() {
+        output::line(format_args!(
+            "It goes on from all {} checkpoints: it was neither cut off nor written anew.",
+            report.checkpoints
+        ));
+        if report.unchecked > 0 {
+            output::line(format_args!(
+                "{} more are older than the beginning: give the exported rows with --with.",
+                report.unchecked
+            ));
+        }
+    }
+}
+
+/// Signs where the trail ends now.
+pub(super) async fn checkpoint(settings: &Settings, args: &AuditCheckpointArgs) -> anyhow::Result<Done> {
+    let (ledger, _) = settings.ledger().await?;
+    let Some(end) = ledger.checkpoint().await? else {
+        return Ok(output::not_found("the trail has no row yet", "ask something first"));
+    };
+    let line = SignedCheckpoint::sign(end, &settings.home.receipt_key()?)?.text()?;
+    match &args.file {
+        Some(path) => {
+            checkpoints::append(path, &line)?;
+            eprintln!("row {} is marked in {}", end.sequence, path.display());
+        }
+        None => output::line(line),
+    }
+    Ok(Done::Ok)
 }
 
 pub(super) async fn list(settings: &Settings, last: u32, as_json: bool) -> anyhow::Result<Done> {

@@ -1,5 +1,6 @@
 //! `doctor`: what this set-up can promise, what it cannot, and what to do about it.
 
+mod checkpoints;
 mod database;
 pub(super) mod oauth;
 mod standing;
@@ -132,7 +133,7 @@ async fn ledger(settings: &Settings) -> Vec<Finding> {
         Err(error) => return vec![mend("ledger", format!("{error:#}"))],
     };
     let mut findings = vec![match ledger.verify().await {
-        Ok(report) if report.is_sound() => {
+        Ok(report) if report.is_sound() && checkpoints::begins_as_signed(settings, &report) => {
             fine("ledger", format!("{place}: {} rows, the chain is whole", report.rows))
         }
         Ok(report) => mend(
@@ -145,6 +146,7 @@ async fn ledger(settings: &Settings) -> Vec<Finding> {
         Err(error) => mend("ledger", format!("{place}: {error}")),
     }];
     findings.extend(contents(settings));
+    findings.push(checkpoints::finding(settings, &ledger).await);
     match ledger.intents(Filter::Unknown).await {
         Ok(unknown) if unknown.is_empty() => {}
         Ok(unknown) => findings.push(mend(

@@ -42,7 +42,7 @@ impl Telling {
         }
         match (&config.webhook, audience) {
             (Some(webhook), Audience::Everybody) => {
-                let means = Means::Webhook(Box::new(open_webhook(webhook, link.clone())?));
+                let means = Means::Webhook(Box::new(open_webhook(webhook, link.clone(), "[notices]")?));
                 tellers.spawn(Teller::begin(ledger.clone(), means, config.remind).await?.run());
             }
             (None, _) | (_, Audience::Desktop) => {}
@@ -63,13 +63,14 @@ impl Telling {
     }
 }
 
-fn open_webhook(config: &WebhookConfig, link: Link) -> anyhow::Result<Webhook> {
+/// Opens the webhook of a section of the configuration.
+pub(super) fn open_webhook(config: &WebhookConfig, link: Link, section: &str) -> anyhow::Result<Webhook> {
     let secret = config.secret.expand(|name| std::env::var(name).ok()).map_err(|error| {
-        Hinted::new(format!("the webhook of [notices] has no secret: {error}"), None::<&str>)
+        Hinted::new(format!("the webhook of {section} has no secret: {error}"), None::<&str>)
     })?;
     let secret = WebhookSecret::parse(&secret).map_err(|error| {
         let hint = "make one with: echo \"whsec_$(head -c 32 /dev/urandom | base64)\"";
-        Hinted::new(format!("the secret of the webhook in [notices] cannot be used: {error}"), Some(hint))
+        Hinted::new(format!("the secret of the webhook in {section} cannot be used: {error}"), Some(hint))
     })?;
     Webhook::new(config.url.clone(), secret, link).context("webhooks cannot be sent")
 }

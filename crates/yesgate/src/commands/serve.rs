@@ -44,6 +44,7 @@ use self::servers::Workshop;
 use self::told::Told;
 use super::help::annex;
 use super::mail;
+use super::marking::Marking;
 use super::notices::{Audience, Telling};
 use super::pages::local::Announced;
 use super::pages::{self, Desk, Listed};
@@ -148,6 +149,7 @@ async fn serve_http(
     let mailer = mail::counted(settings.config.mail.as_ref(), workshop.metrics())?;
     let notices = &settings.config.notices;
     let telling = Telling::start(notices, Audience::Everybody, &ledger, link, mailer.clone()).await?;
+    let marking = Marking::start(&settings, &ledger, workshop.metrics())?;
     let hub = open_hub(&settings, &workshop).await?;
     let public = config.public_url.as_ref().map(|url| Base::new(&url.to_string()));
     let front = HttpFront::new(Arc::clone(&hub) as Arc<_>, front_settings(&config), Arc::new(SystemEntropy));
@@ -229,6 +231,7 @@ async fn serve_http(
     keeping.abort();
     witnessing.abort();
     close(&hub).await;
+    drop(marking);
     telling.stop().await;
     Ok(Done::Ok)
 }
@@ -250,6 +253,7 @@ async fn serve_stdio(settings: &Settings, workshop: Workshop, only: Option<&str>
     let (notices, ledger) = (&settings.config.notices, workshop.ledger());
     let mailer = mail::counted(settings.config.mail.as_ref(), workshop.metrics())?;
     let telling = Telling::start(notices, Audience::Everybody, ledger, Link::CommandLine, mailer).await?;
+    let _marking = Marking::start(settings, ledger, workshop.metrics())?;
     let hub = open_hub(settings, &workshop).await?;
     let tending = tokio::spawn(Arc::clone(&hub).tend());
     let told = Told::listen()?;

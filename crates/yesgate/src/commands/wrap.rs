@@ -23,6 +23,7 @@ use yesgate_gateway::stdio::host;
 use yesgate_gateway::wrap::{Host, wrap};
 use yesgate_notice::Link;
 
+use super::marking::Marking;
 use super::notices::{Audience, Telling};
 use super::pages::local::{Behind, Inbox};
 use super::{people, shadow};
@@ -79,6 +80,7 @@ pub(super) async fn run(settings: Settings, args: WrapArgs) -> anyhow::Result<Do
     let notices = &settings.config.notices;
     let link = found.map_or(Link::CommandLine, Link::Pages);
     let telling = Telling::start(notices, Audience::Desktop, &ledger, link, None).await?;
+    let marking = Marking::start(&settings, &ledger, &setting.metrics)?;
     let behind =
         Behind { settings: Arc::clone(&settings), ledger: ledger.clone(), strongest, witnesses, origin };
     let serving = inbox.map(|inbox| tokio::spawn(serve_inbox(inbox, behind)));
@@ -96,6 +98,7 @@ pub(super) async fn run(settings: Settings, args: WrapArgs) -> anyhow::Result<Do
     for beside in [Some(keeping), Some(witnessing), serving].into_iter().flatten() {
         beside.abort();
     }
+    drop(marking);
     telling.stop().await;
     let end = end?;
     if let Some(complaint) = end.complaint {

@@ -13,6 +13,7 @@ mod attacker;
 mod browser;
 mod budgets;
 mod callers;
+mod checkpoints;
 mod children;
 mod children_misbehave;
 mod cli;

@@ -91,13 +91,18 @@ impl Running {
             }
         };
         let settled = |config: &Config| {
-            let told = (config.notices.clone(), config.mail.clone(), config.oidc.clone());
+            let told = (
+                config.checkpoints.clone(),
+                config.notices.clone(),
+                config.mail.clone(),
+                config.oidc.clone(),
+            );
             let oauth = (config.oauth.is_on(&config.serve), config.oauth.external.clone());
             (config.serve.clone(), config.ledger.clone(), told, oauth, config.telemetry.clone())
         };
         if settled(&config) != settled(&before.config) {
             tracing::warn!(
-                "changes in [serve], [ledger], [notices], [mail], [sign_in] and [telemetry], and of `enabled` and `external` in \
+                "changes in [serve], [ledger], [checkpoints], [notices], [mail], [sign_in] and [telemetry], and of `enabled` and `external` in \
                  [oauth], count from the next start on"
             );
         }

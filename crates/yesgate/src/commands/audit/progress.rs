@@ -1,0 +1,47 @@
+//! How far a look at the whole trail has got, on stderr.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+use yesgate_ledger::{Progress, Tell};
+
+/// Who is told: a terminal by a bar, anybody else by a line now and then, and only who asked.
+pub(super) fn tell(asked: bool, as_json: bool) -> Option<Tell> {
+    match (std::io::stderr().is_terminal(), asked, as_json) {
+        (true, true, _) | (true, false, false) => Some(each(BAR, draw)),
+        (false, true, _) => Some(each(LINES, say)),
+        (_, false, _) => None,
+    }
+}
+
+/// Tells from time to time, and at the end if it told before.
+fn each(pause: Duration, tell: fn(Progress)) -> Tell {
+    let mut last = Instant::now();
+    let mut has_told = false;
+    Box::new(move |progress| {
+        let is_over = progress.rows >= progress.of;
+        if last.elapsed() >= pause || (is_over && has_told) {
+            (last, has_told) = (Instant::now(), true);
+            tell(progress);
+        }
+    })
+}
+
+fn draw(progress: Progress) {
+    let Progress { rows, of } = progress;
+    let done =
+        usize::try_from(rows.saturating_mul(WIDTH).checked_div(of).unwrap_or(WIDTH)).unwrap_or_default();
+    let left = usize::try_from(WIDTH).unwrap_or_default().saturating_sub(done);
+    let end = if rows >= of { "\n" } else { "" };
+    let bar = format!("\r[{}{}] {rows} of {of} rows{end}", "#".repeat(done), "-".repeat(left));
+    let mut stderr = std::io::stderr().lock();
+    stderr.write_all(bar.as_bytes()).and_then(|()| stderr.flush()).ok();
+}
+
+fn say(progress: Progress) {
+    eprintln!("{} of {} rows", progress.rows, progress.of);
+}
+
+const BAR: Duration = Duration::from_millis(200);
+const LINES: Duration = Duration::from_secs(5);
+const WIDTH: u64 = 40;
