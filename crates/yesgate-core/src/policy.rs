@@ -44,7 +44,7 @@ pub use self::budget::{Budget, Each};
 use self::condition::{ConditionError, World};
 pub use self::config::Config;
 pub use self::config::address::{AddressError, Authority, HttpUrl, Origin, Scheme};
-pub use self::config::checkpoints::{CheckpointsConfig, Missing};
+pub use self::config::checkpoints::CheckpointsConfig;
 pub use self::config::ledger::{LedgerConfig, Standby};
 pub use self::config::limits::ServeLimits;
 pub use self::config::mail::{Carried, MailConfig, MailWay, SmtpConfig, SmtpLogin};
@@ -404,7 +404,7 @@ const SERVE_LIMIT_KEYS: [&str; 11] = [
     "children",
 ];
 const LEDGER_KEYS: [&str; 3] = ["at", "keep", "ha"];
-const CHECKPOINT_KEYS: [&str; 5] = ["file", "webhook", "rows", "every", "required"];
+const CHECKPOINT_KEYS: [&str; 4] = ["file", "webhook", "rows", "every"];
 const PAGES_KEYS: [&str; 2] = ["wrap", "port"];
 const NOTICE_KEYS: [&str; 4] = ["desktop", "webhook", "mail", "remind"];
 const SIGN_IN_KEYS: [&str; 1] = ["oidc"];

@@ -31,6 +31,8 @@ mod keys;
 #[cfg(test)]
 mod line;
 #[cfg(test)]
+mod measure;
+#[cfg(test)]
 mod migrations;
 #[cfg(test)]
 mod model;

@@ -30,7 +30,7 @@ pub(super) async fn verify(
     let log = args.upstream_log.as_deref().map(|path| upstream_log::open(path, &ledger)).transpose()?;
     let key = settings.home.receipt_key()?.public();
     let mut marks = checkpoints::read(&args.checkpoints, &key)?;
-    let progress = progress::tell(args.progress, as_json);
+    let progress = progress::tell(args, as_json);
     let rows = if args.with.is_empty() { None } else { Some(exported::rows(&args.with)?) };
     let report = ledger.inspect(Inspection { checkpoints: marks.checkpoints, rows, progress }).await?;
     marks.problems.extend(checkpoints::beginning_problem(report.beginning.as_ref(), &key));

@@ -21,17 +21,6 @@ pub struct CheckpointsConfig {
     pub rows: u64,
     /// And after so much time, where there is a new row at all.
     pub every: SignedDuration,
-    /// What it means that none can be had for long.
-    pub missing: Missing,
-}
-
-/// What it means that no checkpoint can be had for long.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Missing {
-    /// It is told, and calls go on.
-    Told,
-    /// Calls that need a yes are refused.
-    Refuses,
 }
 
 impl CheckpointsConfig {
@@ -46,11 +35,7 @@ impl CheckpointsConfig {
                 .error("checkpoints would go nowhere")
                 .with_hint("say where: `file`, `webhook`, or both"));
         }
-        let missing = match section.entry("required").map(|required| required.boolean()).transpose()? {
-            Some(true) => Missing::Refuses,
-            Some(false) | None => Missing::Told,
-        };
-        Ok(Self { file, webhook, rows: parse_rows(&section)?, every: parse_every(&section)?, missing })
+        Ok(Self { file, webhook, rows: parse_rows(&section)?, every: parse_every(&section)? })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use super::super::{Config, Missing};
+use super::super::Config;
 use super::config::table;
 
 #[test]
@@ -14,11 +14,10 @@ fn there_are_none_unless_the_operator_says_where_to() {
 fn checkpoints_are_read() {
     let read = |text: &str| Config::parse(&format!("[checkpoints]\n{text}")).unwrap().checkpoints.unwrap();
     let least = read("file = \"/var/log/marks.jsonl\"");
-    assert_eq!((least.rows, least.every, least.missing), (1000, SignedDuration::from_mins(5), Missing::Told));
-    let all = read(
-        "webhook = { url = \"https://a.example/x\", secret = \"${HOOK}\" }\nrows = 7\nevery = \"10s\"\nrequired = true",
-    );
-    assert_eq!((all.rows, all.every, all.missing), (7, SignedDuration::from_secs(10), Missing::Refuses));
+    assert_eq!((least.rows, least.every), (1000, SignedDuration::from_mins(5)));
+    let all =
+        read("webhook = { url = \"https://a.example/x\", secret = \"${HOOK}\" }\nrows = 7\nevery = \"10s\"");
+    assert_eq!((all.rows, all.every), (7, SignedDuration::from_secs(10)));
     assert_eq!((all.file, all.webhook.unwrap().url.as_str()), (None, "https://a.example/x"));
 }
 
@@ -31,7 +30,6 @@ fn what_is_wrong_with_checkpoints_is_said() {
         "[checkpoints]\nfile = \"/m\"\nrows = 0",
         "[checkpoints]\nfile = \"/m\"\nevery = \"2h\"",
         "[checkpoints]\nfile = \"/m\"\nevery = \"0s\"",
-        "[checkpoints]\nfile = \"/m\"\nrequired = \"yes\"",
         "[checkpoints]\nfile = \"/m\"\nsink = \"x\"",
         "[checkpoints]\nwebhook = { url = \"http://a.example\", secret = \"${HOOK}\" }",
         "[checkpoints]\nwebhook = { url = \"https://a.example\", secret = \"whsec_x\" }",
@@ -48,9 +46,8 @@ fn what_is_wrong_with_checkpoints_is_said() {
         hint: what is not marked may be rewritten unseen: make it short
     yesgate.toml:3:9: `every` must be longer than zero
         hint: there is no "without end"; write how long
-    yesgate.toml:3:12: `required` must be `true` or `false`, not a string
     yesgate.toml:3:1: unknown key `sink`
-        hint: one of `file`, `webhook`, `rows`, `every` or `required`
+        hint: one of `file`, `webhook`, `rows` or `every`
     yesgate.toml:2:19: `url` would be told in the clear
         hint: write https://; plain http is for this machine only
     yesgate.toml:2:49: `secret` must be a variable

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use yesgate_core::checkpoint::Checkpoint;
 use yesgate_core::digest::Digest;
-use yesgate_core::policy::{CheckpointsConfig, Missing};
+use yesgate_core::policy::CheckpointsConfig;
 
 use super::super::Due;
 use super::Note;
@@ -17,13 +17,8 @@ fn end(sequence: u64, second: i64) -> Checkpoint {
 
 #[test]
 fn a_checkpoint_is_due_after_so_many_rows_or_so_much_time_with_a_new_row() {
-    let config = CheckpointsConfig {
-        file: None,
-        webhook: None,
-        rows: 10,
-        every: SignedDuration::from_secs(60),
-        missing: Missing::Told,
-    };
+    let config =
+        CheckpointsConfig { file: None, webhook: None, rows: 10, every: SignedDuration::from_secs(60) };
     let check = |now: Checkpoint, expected| {
         assert_eq!(Note::of(&end(100, 0)).left(&now, &config), expected, "{now:?}");
     };

@@ -20,12 +20,14 @@ struct Line {
     body: String,
 }
 
-/// Writes the rows up to one into a new file, and waits until it is on the disk. Says how many there were.
+/// Writes the rows from the beginning of the trail up to one into a new file, and waits until it is on the disk. Says how
+/// many there were.
 pub(super) async fn write(ledger: &Ledger, up_to: u64, path: &Path) -> anyhow::Result<u64> {
+    let begins_after = ledger.beginning().await?.map_or(0, |beginning| beginning.sequence);
     let cannot = || format!("`{}` cannot be written", path.display());
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).with_context(cannot)?;
     let mut file = BufWriter::new(file);
-    let (mut next, mut count) = (1, 0);
+    let (mut next, mut count) = (begins_after + 1, 0);
     while next <= up_to {
         let rows = ledger.audit(next, PAGE).await?;
         if rows.is_empty() {

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use yesgate_ledger::{Progress, Tell};
 
+use crate::cli::audit::AuditVerifyArgs;
+
 /// Who is told: a terminal by a bar, anybody else by a line now and then, and only who asked.
-pub(super) fn tell(asked: bool, as_json: bool) -> Option<Tell> {
-    match (std::io::stderr().is_terminal(), asked, as_json) {
+pub(super) fn tell(args: &AuditVerifyArgs, as_json: bool) -> Option<Tell> {
+    match (std::io::stderr().is_terminal(), args.progress, as_json) {
         (true, true, _) | (true, false, false) => Some(each(BAR, draw)),
         (false, true, _) => Some(each(LINES, say)),
         (_, false, _) => None,
