@@ -215,6 +215,7 @@ impl Store {
         self.read_sealed(move |connection, seal| verify::verify(connection, seal, inspection)).await
     }
 
+    #[expect(clippy::redundant_closure, reason = "the function itself is not general enough for a snapshot")]
     pub(crate) async fn beginning(&self) -> Result<Option<Beginning>, LedgerError> {
         self.read(|connection| connection.snapshot(|connection| beginning::load(connection))).await
     }
