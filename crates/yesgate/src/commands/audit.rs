@@ -78,12 +78,14 @@ fn print(report: &VerifyReport, problems: &[String], args: &AuditVerifyArgs) {
         report.intents,
         report.head.short()
     ));
-    match (&report.beginning, args.with.is_empty()) {
-        (Some(beginning), true) => output::line(format_args!(
+    if let Some(beginning) = &report.beginning
+        && args.with.is_empty()
+        && problems.is_empty()
+    {
+        output::line(format_args!(
             "The trail begins after row {}, as was signed; the rows before that were taken out.",
             beginning.sequence
-        )),
-        (Some(_), false) | (None, _) => {}
+        ));
     }
     for problem in problems {
         output::line(format_args!("  problem: {}", Sanitized::line(problem)));
