@@ -121,3 +121,21 @@ async fn two_living_processes_cannot_share_a_boot_id() {
     drop(first);
     assert_eq!(place.open(1).await.boot(), &boot(1));
 }
+
+/// Several processes may make the same ledger at the same time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_ledger_can_be_made_by_many_at_once() {
+    let place = std::sync::Arc::new(Place::new());
+    let mut tasks = tokio::task::JoinSet::new();
+    for seed in 1..=8 {
+        let place = std::sync::Arc::clone(&place);
+        tasks.spawn(async move {
+            let ledger = place.open(seed).await;
+            open_question(&ledger, u32::from(seed), &json!({"n": seed})).await;
+        });
+    }
+    tasks.join_all().await;
+    let ledger = place.open(9).await;
+    assert_eq!(ledger.verify().await.unwrap().intents, 8);
+    assert_sound(&ledger).await;
+}

@@ -39,46 +39,6 @@ async fn a_commit_that_fails_lets_nothing_leave() {
     assert_sound(&ledger).await;
 }
 
-/// FC-5: with no room left, what was handed out is exactly what was written down.
-#[cfg(unix)]
-#[tokio::test]
-async fn a_full_disk_lets_nothing_leave_that_is_not_written_down() {
-    if let Some(path) = my_part() {
-        let ledger = open_at(&path, &TestClock::new(), 77).await.unwrap();
-        let mut ran = 0;
-        for seed in 1.. {
-            let large = json!({"text": "x".repeat(20_000)});
-            let Ok(Asked::Open(_)) = ask(&ledger, seed, question(&format!("tool_{seed}"), &large)).await
-            else {
-                break;
-            };
-            let yes = |intent: &mut Intent, now| intent.approve(&human(), intent.digest(), now);
-            let Ok(Some(Ok(()))) = ledger.update(&id(seed), yes).await else { break };
-            let Ok(Ok(permitted)) = redeem(&ledger, &id(seed)).await else { break };
-            drop(permitted);
-            ran += 1;
-        }
-        say(&ran.to_string());
-        // The disk is not asked again.
-        let refused = ask(&ledger, 9999, question("another", &json!({}))).await.unwrap_err();
-        say(&refused.to_string());
-        return;
-    }
-    let Some(place) = Place::file_only() else { return };
-    let mut other = Other::start_short_of_disk(
-        "failures::a_full_disk_lets_nothing_leave_that_is_not_written_down",
-        &place.at,
-    );
-    let ran: usize = other.hear().parse().unwrap();
-    let refused = other.hear();
-    assert!(refused.starts_with("the disk failed under the ledger"), "{refused}");
-    other.wait();
-    assert!(ran > 0);
-    let ledger = place.open(1).await;
-    assert_sound(&ledger).await;
-    assert_eq!(ledger.intents(Filter::Unknown).await.unwrap().len(), ran);
-}
-
 /// FC-35: a closure that panics changes nothing, harms nobody else, and the ledger goes on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_change_that_panics_spoils_no_other() {

@@ -1,7 +1,6 @@
 //! Figures: what is counted, for whom, and on which day.
 
 use jiff::SignedDuration;
-use rusqlite::Connection;
 use serde_json::json;
 use yesgate_core::id::OrgId;
 use yesgate_core::intent::Intent;
@@ -14,7 +13,7 @@ use crate::support::{
 
 const DAY: i64 = 86_400;
 
-async fn figures(ledger: &Ledger) -> Figures {
+pub(crate) async fn figures(ledger: &Ledger) -> Figures {
     ledger.figures(&"acme".parse().unwrap()).await.unwrap()
 }
 
@@ -23,7 +22,7 @@ async fn put(ledger: &Ledger, seed: u32, tool: &str) {
     drop(ask(ledger, seed, question(tool, &json!({}))).await.unwrap());
 }
 
-fn today(figures: &Figures) -> [u64; 4] {
+pub(crate) fn today(figures: &Figures) -> [u64; 4] {
     let day = figures.days.last().unwrap();
     [day.asked, day.approved, day.denied, day.expired]
 }
@@ -91,27 +90,4 @@ async fn many_hasty_decisions_are_called_a_habit() {
     }
     let together = figures(&ledger).await.together;
     assert_eq!((together.decided, together.hasty, together.percent_hasty()), (12, 8, 66));
-}
-
-/// However many questions there are, the rows that are read are few, and they are found by their key.
-#[tokio::test]
-async fn the_sums_stay_few() {
-    let Some(place) = Place::file_only() else { return };
-    let ledger = place.open(1).await;
-    for seed in 1..=30 {
-        open_question(&ledger, seed, &json!({"n": seed})).await;
-    }
-    assert_eq!(today(&figures(&ledger).await)[0], 30);
-    drop(ledger);
-    let connection = Connection::open(place.path()).unwrap();
-    let rows: i64 = connection.query_row("SELECT count(*) FROM tally", [], |row| row.get(0)).unwrap();
-    assert_eq!(rows, 1);
-    let plan: String = connection
-        .query_row(
-            "EXPLAIN QUERY PLAN SELECT * FROM tally WHERE org = 'acme' AND day BETWEEN 1 AND 2",
-            [],
-            |row| row.get("detail"),
-        )
-        .unwrap();
-    assert!(plan.contains("SEARCH tally USING PRIMARY KEY"), "{plan}");
 }

@@ -19,8 +19,6 @@ mod failures;
 #[cfg(test)]
 mod figures;
 #[cfg(test)]
-mod files;
-#[cfg(test)]
 mod forger;
 #[cfg(test)]
 mod grants;
@@ -32,8 +30,6 @@ mod keys;
 mod line;
 #[cfg(test)]
 mod measure;
-#[cfg(test)]
-mod migrations;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
@@ -72,6 +68,8 @@ mod reading;
 mod sight;
 #[cfg(test)]
 mod sign_in;
+#[cfg(test)]
+mod sqlite;
 #[cfg(test)]
 mod standby;
 #[cfg(test)]

@@ -1,15 +1,13 @@
 //! Purging: contents go, the trail stays.
 
-use rusqlite::Connection;
 use serde_json::json;
 use yesgate_core::intent::{DoneKind, Intent, ResultKind, State, StoredResult};
 use yesgate_ledger::{Fault, Ledger, Purged};
 
 use crate::budgets::{payment, run, spent};
-use crate::forger::holds;
 use crate::support::{Place, approve, assert_sound, deny, id, open_question, redeem, state, t};
 
-const DAY: i64 = 24 * 60 * 60;
+pub(crate) const DAY: i64 = 24 * 60 * 60;
 
 async fn ran(ledger: &Ledger, seed: u32) {
     open_question(ledger, seed, &json!({ "n": seed })).await;
@@ -17,7 +15,7 @@ async fn ran(ledger: &Ledger, seed: u32) {
     drop(redeem(ledger, &id(seed)).await.unwrap().unwrap());
 }
 
-async fn finished(ledger: &Ledger, seed: u32) {
+pub(crate) async fn finished(ledger: &Ledger, seed: u32) {
     ran(ledger, seed).await;
     let result = StoredResult { kind: ResultKind::Result, json: "\"result\"".into() };
     let finish = |intent: &mut Intent, now| intent.finish(DoneKind::Ok, Some(result), now);
@@ -104,25 +102,6 @@ async fn contents_that_nobody_purged_are_found() {
     let at = i64::try_from(t(5).as_nanosecond()).unwrap();
     place.tamper(&format!("UPDATE intent SET purged_at = {at}, token_hash = NULL"));
     assert_eq!(ledger.verify().await.unwrap().faults, [Fault::PurgeDiffers]);
-}
-
-/// Of what was purged no byte is left in the ledger's files, not even as it was sealed.
-#[tokio::test]
-async fn what_was_purged_is_overwritten() {
-    let Some(place) = Place::file_only() else { return };
-    let ledger = place.open(1).await;
-    finished(&ledger, 1).await;
-    let sealed: Vec<u8> = Connection::open(place.path())
-        .unwrap()
-        .query_row("SELECT sealed FROM intent", [], |row| row.get(0))
-        .unwrap();
-    let part = sealed.iter().copied().skip(40).take(24).collect::<Vec<u8>>();
-    assert!(holds(&place.bytes(), &part));
-    place.clock.set(2 * DAY);
-    assert_eq!(ledger.purge(t(DAY), "ada").await.unwrap(), Purged { questions: 1, wiped: true });
-    assert!(!holds(&place.bytes(), &part), "while it is open");
-    drop(ledger);
-    assert!(!holds(&place.bytes(), &part), "after it was closed");
 }
 
 /// I6: what a purged question spent still counts.

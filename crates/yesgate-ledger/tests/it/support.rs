@@ -147,15 +147,8 @@ impl Place {
         }
     }
 
-    /// A file, for tests of files. `None`: this run is about something else.
-    pub(crate) fn file_only() -> Option<Self> {
-        match keeping() {
-            Keeping::Mixed => Some(Self::in_file()),
-            Keeping::File | Keeping::Postgres => None,
-        }
-    }
-
-    fn in_file() -> Self {
+    /// A file, for tests of files.
+    pub(crate) fn in_file() -> Self {
         let clock = TestClock::new();
         let directory = TempDir::new().unwrap();
         let path = directory.path().join("state").join("ledger.db");

@@ -11,18 +11,18 @@ use crate::forger::LATEST;
 use crate::oauth_stage::{connect, is_in, register, somebody};
 use crate::support::{Place, assert_sound, binding, id, identity, redeem, state};
 
-/// A place with a ledger of schema 1 in it. `None`: this run is about something else.
-fn old_place() -> Option<Place> {
-    let place = Place::file_only()?;
+/// A place with a ledger of schema 1 in it.
+fn old_place() -> Place {
+    let place = Place::in_file();
     std::fs::create_dir_all(place.path().parent().unwrap()).unwrap();
     Connection::open(place.path()).unwrap().execute_batch(include_str!("schema_1.sql")).unwrap();
-    Some(place)
+    place
 }
 
 /// FC-32: a ledger of schema 1 is taken over whole: its chain, its questions, its unused yes and its reviews.
 #[tokio::test]
 async fn a_ledger_of_schema_1_is_taken_over_whole() {
-    let Some(place) = old_place() else { return };
+    let place = old_place();
     let ledger = place.open(1).await;
     assert_sound(&ledger).await;
     let report = ledger.verify().await.unwrap();
@@ -53,7 +53,7 @@ async fn a_ledger_of_schema_1_is_taken_over_whole() {
 /// stands.
 #[tokio::test]
 async fn a_server_that_was_reviewed_before_is_not_full_of_new_tools() {
-    let Some(place) = old_place() else { return };
+    let place = old_place();
     let ledger = place.open(1).await;
     let server = "billing".parse().unwrap();
     assert_eq!(ledger.pins(&server).await.unwrap().usage(), Usage::Unused);
@@ -71,7 +71,7 @@ async fn a_server_that_was_reviewed_before_is_not_full_of_new_tools() {
 /// before runs and counts nothing.
 #[tokio::test]
 async fn a_ledger_of_schema_2_begins_to_count() {
-    let Some(place) = old_place() else { return };
+    let place = old_place();
     Connection::open(place.path()).unwrap().execute_batch(include_str!("schema_2.sql")).unwrap();
     let ledger = place.open(1).await;
     assert_sound(&ledger).await;

@@ -12,7 +12,7 @@ async fn only_the_owner_can_read_a_ledger() {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
-    let Some(place) = Place::file_only() else { return };
+    let place = Place::in_file();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let beside = |ending: &str| place.path().with_file_name(format!("ledger.db{ending}"));
 
@@ -32,7 +32,7 @@ async fn only_the_owner_can_read_a_ledger() {
 
 #[tokio::test]
 async fn a_ledger_remembers() {
-    let Some(place) = Place::file_only() else { return };
+    let place = Place::in_file();
     let first = place.open(1).await;
     let asked = open_question(&first, 1, &json!({"to": "scale"})).await;
     drop(first);
@@ -49,7 +49,7 @@ async fn a_ledger_remembers() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_link_to_a_ledger_is_the_same_ledger() {
-    let Some(place) = Place::file_only() else { return };
+    let place = Place::in_file();
     let ledger = place.open(1).await;
     open_question(&ledger, 1, &json!({})).await;
     let link = place.path().with_file_name("link.db");
@@ -66,7 +66,7 @@ async fn a_link_to_a_ledger_is_the_same_ledger() {
 /// FC-32: an older Yesgate keeps its hands off a newer ledger.
 #[tokio::test]
 async fn a_newer_schema_is_refused() {
-    let Some(place) = Place::file_only() else { return };
+    let place = Place::in_file();
     drop(place.open(1).await);
     place.tamper("PRAGMA user_version = 99");
     let error = place.try_open(1).await.unwrap_err();
@@ -75,7 +75,7 @@ async fn a_newer_schema_is_refused() {
 
 #[tokio::test]
 async fn what_is_no_ledger_is_left_alone() {
-    let Some(place) = Place::file_only() else { return };
+    let place = Place::in_file();
     std::fs::create_dir_all(place.path().parent().unwrap()).unwrap();
     place.tamper("CREATE TABLE photos (name TEXT)");
     assert_eq!(place.try_open(1).await.unwrap_err(), LedgerError::NotALedger);
@@ -85,22 +85,4 @@ async fn what_is_no_ledger_is_left_alone() {
     std::fs::create_dir(place.path()).unwrap();
     let error = place.try_open(1).await.unwrap_err();
     assert!(!error.public_reason().contains('/'), "{error}");
-}
-
-/// Several processes may make the same ledger at the same time.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_ledger_can_be_made_by_many_at_once() {
-    let place = std::sync::Arc::new(Place::new());
-    let mut tasks = tokio::task::JoinSet::new();
-    for seed in 1..=8 {
-        let place = std::sync::Arc::clone(&place);
-        tasks.spawn(async move {
-            let ledger = place.open(seed).await;
-            open_question(&ledger, u32::from(seed), &json!({"n": seed})).await;
-        });
-    }
-    tasks.join_all().await;
-    let ledger = place.open(9).await;
-    assert_eq!(ledger.verify().await.unwrap().intents, 8);
-    assert_sound(&ledger).await;
 }
