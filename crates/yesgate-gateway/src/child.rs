@@ -33,8 +33,8 @@ pub struct ChildSpec {
     pub program: OsString,
     /// The server's arguments.
     pub args: Vec<OsString>,
-    /// The server's whole environment; `None`: ours.
-    pub environment: Option<Vec<(OsString, OsString)>>,
+    /// The server's whole environment.
+    pub environment: Vec<(OsString, OsString)>,
     /// Where it is started; `None`: where we are.
     pub folder: Option<PathBuf>,
     /// The program and the words that start the guard; see [`guard::prefix`].
@@ -80,9 +80,7 @@ impl Child {
 
         let mut command = Command::new(guard);
         command.args(words).arg("--").arg(&spec.program).args(&spec.args);
-        if let Some(environment) = &spec.environment {
-            command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
-        }
+        command.env_clear().envs(spec.environment.iter().map(|(name, value)| (name, value)));
         // It opens what is sealed in the ledger, and is nobody's but ours.
         command.env_remove(SECRET_KEY_VARIABLE);
         if let Some(folder) = &spec.folder {

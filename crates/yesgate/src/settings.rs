@@ -11,7 +11,8 @@ use secrecy::ExposeSecret as _;
 use yesgate::{SystemClock, SystemEntropy};
 use yesgate_core::clock::{Clock as _, Entropy as _};
 use yesgate_core::id::BootId;
-use yesgate_core::policy::Config;
+use yesgate_core::policy::{Config, Template};
+use yesgate_gateway::child::SECRET_KEY_VARIABLE;
 use yesgate_ledger::{DatabaseAddress, Ledger, LedgerError};
 
 use crate::home::{Home, RIGHT_KEY, find_config};
@@ -99,12 +100,11 @@ impl Settings {
         Ok(LedgerPlace::Database(address.with_standby(self.config.ledger.standby)))
     }
 
-    /// The environment of servers that get ours, without what opens the ledger's database; `None`: there is no such
-    /// thing.
-    pub(crate) fn environment_of_servers(&self) -> Option<Vec<(OsString, OsString)>> {
-        let at = self.config.ledger.at.as_ref()?;
-        let is_secret = |name: &OsString| at.variables().any(|secret| name == secret);
-        Some(std::env::vars_os().filter(|(name, _)| !is_secret(name)).collect())
+    /// The environment of servers that get ours: without what opens the ledger and its database.
+    pub(crate) fn environment_of_servers(&self) -> Vec<(OsString, OsString)> {
+        let secret: Vec<&str> = self.config.ledger.at.iter().flat_map(Template::variables).collect();
+        let is_ours = |name: &OsString| name == SECRET_KEY_VARIABLE || secret.iter().any(|ours| name == ours);
+        std::env::vars_os().filter(|(name, _)| !is_ours(name)).collect()
     }
 }
 

@@ -76,7 +76,7 @@ pub(super) async fn servers(
         (None, []) => None,
     };
     if let Some(command) = asked {
-        return Ok(vec![ask(server_name(server, &command)?, &command).await?]);
+        return Ok(vec![ask(settings, server_name(server, &command)?, &command).await?]);
     }
     let mut seen = catalogue::all(&settings.home)?;
     seen.retain(|seen| server.is_none_or(|name| seen.server.as_str() == name));
@@ -84,12 +84,12 @@ pub(super) async fn servers(
 }
 
 /// Starts a server and asks it.
-async fn ask(server: ServerName, command: &[OsString]) -> anyhow::Result<Seen> {
+async fn ask(settings: &Settings, server: ServerName, command: &[OsString]) -> anyhow::Result<Seen> {
     let (program, args) = command.split_first().context("no command was given")?;
     let spec = ChildSpec {
         program: program.clone(),
         args: args.to_vec(),
-        environment: None,
+        environment: settings.environment_of_servers(),
         folder: None,
         guard: guard::prefix(&["guard"])?,
     };

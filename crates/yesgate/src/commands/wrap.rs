@@ -44,8 +44,9 @@ pub(super) async fn run(settings: Settings, args: WrapArgs) -> anyhow::Result<Do
     };
     let name = server_name(args.name.as_deref(), &args.command)?;
     let (ledger, boot) = settings.ledger().await?;
+    let environment = settings.environment_of_servers();
     let server = GatedServer {
-        identity: identity(&args.command)?,
+        identity: identity(&args.command, &environment)?,
         trust: trust(&settings.config, &name, args.untrusted),
         name,
     };
@@ -89,7 +90,7 @@ pub(super) async fn run(settings: Settings, args: WrapArgs) -> anyhow::Result<Do
     let spec = ChildSpec {
         program: program.clone(),
         args: rest.to_vec(),
-        environment: settings.environment_of_servers(),
+        environment,
         folder: None,
         guard: guard::prefix(&["guard"]).context("this program cannot find itself")?,
     };
@@ -139,10 +140,9 @@ fn no_pages(error: &dyn std::fmt::Display) {
 /// ledger belongs to the agent's own account, so no other account can be told from a pretended one.
 pub(super) const REACH: Assurance = Assurance::Local;
 
-/// What the server is: its command line, the folder and the environment that the host gave us.
-fn identity(command: &[OsString]) -> anyhow::Result<ServerIdentity> {
+/// What the server is: its command line, the folder, and the environment that it gets from the host.
+fn identity(command: &[OsString], environment: &[(OsString, OsString)]) -> anyhow::Result<ServerIdentity> {
     let folder = std::env::current_dir().context("the working directory is gone")?;
-    let environment: Vec<_> = std::env::vars_os().collect();
     Ok(ServerIdentity::of_command(
         command.iter().map(|word| word.as_bytes()),
         folder.as_os_str().as_bytes(),

@@ -28,7 +28,7 @@ fn spec(program: &str, args: &[&str]) -> ChildSpec {
     ChildSpec {
         program: program.into(),
         args: args.iter().map(OsString::from).collect(),
-        environment: None,
+        environment: std::env::vars_os().collect(),
         folder: None,
         guard: vec![YESGATE.into(), "guard".into()],
     }

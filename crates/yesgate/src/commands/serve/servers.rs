@@ -232,7 +232,7 @@ fn child_place(child: &ChildPlace) -> anyhow::Result<(Place, ServerIdentity)> {
     let spec = ChildSpec {
         program: program.into(),
         args: args.iter().map(OsString::from).collect(),
-        environment: Some(environment),
+        environment,
         folder: Some(folder),
         guard: guard::prefix(&["guard"]).context("this program cannot find itself")?,
     };
