@@ -53,7 +53,7 @@ use crate::own_tools::OwnTool;
 use crate::reply::Reply;
 use crate::runs::Runs;
 use crate::talk::client_id;
-use crate::upstream::{Execution, Form, NotSent};
+use crate::upstream::{Execution, Form, TurnedAway};
 
 /// One server behind the gate.
 #[derive(Debug)]
@@ -328,7 +328,7 @@ impl Gate {
         let begun = Instant::now();
         let execution = errand.way.execute(permitted, form, &errand.hearing, &errand.cancel).await;
         self.metrics.took(begun.elapsed());
-        if let Execution::NotSent(NotSent::Refused(StatusCode::NOT_FOUND)) = &execution
+        if let Execution::TurnedAway(TurnedAway::Refused(StatusCode::NOT_FOUND)) = &execution
             && errand.way.is_forgotten()
         {
             return forgotten(errand);

@@ -37,7 +37,7 @@ use crate::server::link::Link;
 use crate::server::{Health, Server, ServerWays, Unreachable};
 use crate::talk::{Boxed, Notice, Party, PartyKey};
 use crate::trace::Tracing;
-use crate::upstream::{Execution, NotSent, Outgoing, TOO_LONG};
+use crate::upstream::{Execution, Outgoing, TOO_LONG, TurnedAway};
 
 /// All servers, as the fronts see them.
 #[derive(Debug)]
@@ -243,7 +243,7 @@ impl Hub {
         let (mut link, mut reply) = (link, None);
         for _ in 0..2 {
             match self.pass_over(&link, ask, renamed).await {
-                Execution::NotSent(NotSent::Refused(_)) if link.upstream.is_forgotten() => {
+                Execution::TurnedAway(TurnedAway::Refused(_)) if link.upstream.is_forgotten() => {
                     // The server has forgotten the session: it is opened again, once.
                     match self.link(server, &ask.party).await {
                         Ok(again) => link = again,
@@ -253,6 +253,7 @@ impl Hub {
                 execution @ (Execution::Relayed
                 | Execution::Answered(_)
                 | Execution::NotSent(_)
+                | Execution::TurnedAway(_)
                 | Execution::TooLong
                 | Execution::Lost(_)) => {
                     reply = Some(self.reply(ask, &link, execution));
@@ -294,6 +295,9 @@ impl Hub {
             }
             Execution::NotSent(why) => {
                 Reply::error(-32603, &format!("The request was not sent: {why}."), None)
+            }
+            Execution::TurnedAway(how) => {
+                Reply::error(-32603, &format!("The server turned the request away: {how}."), None)
             }
             Execution::TooLong => Reply::error(-32603, TOO_LONG, None),
             Execution::Lost(why) => Reply::error(-32603, &format!("There is no answer: {why}."), None),

@@ -102,9 +102,11 @@ impl Gate {
         let form = Form::Canonical { meta: own_meta(way), mirrored: way.mirrored(&permitted.call().binding) };
         match way.execute(permitted, form, &Hearing::deaf(), &Cancel::new()).await {
             Execution::Answered(answer) => read(&answer.to_stored()).ok_or(NoState),
-            Execution::Relayed | Execution::NotSent(_) | Execution::TooLong | Execution::Lost(_) => {
-                Err(NoState)
-            }
+            Execution::Relayed
+            | Execution::NotSent(_)
+            | Execution::TurnedAway(_)
+            | Execution::TooLong
+            | Execution::Lost(_) => Err(NoState),
         }
     }
 }

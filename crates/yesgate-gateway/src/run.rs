@@ -20,7 +20,7 @@ use crate::gate::Gate;
 use crate::hearing::Hearing;
 use crate::own_tools::OwnTool;
 use crate::reply::{Own, Reply};
-use crate::upstream::{Execution, Form, NotSent, TOO_LONG};
+use crate::upstream::{Answer, Execution, Form, NotSent, TOO_LONG, TurnedAway};
 
 impl Gate {
     /// Waits for the end of a run, but not for ever: one that hangs is given up, and its outcome is unknown. So
@@ -48,6 +48,8 @@ impl Gate {
                 (done_kind(&stored), Some(stored))
             }
             Execution::NotSent(_) => (DoneKind::NotSent, None),
+            // The server had it, so that it is not `not_sent`, whatever it says about what it did.
+            Execution::TurnedAway(how) => (DoneKind::ToolError, Some(turned_away(how, Some(id)).to_stored())),
             Execution::TooLong => return self.lose(id, "the answer was larger than allowed").await,
             Execution::Lost(why) => return self.lose(id, why).await,
             Execution::Relayed => return,
@@ -101,6 +103,7 @@ impl Gate {
                     Some(data),
                 )
             }
+            Execution::TurnedAway(how) => Reply::answer(turned_away(&how, id)),
             Execution::TooLong => match id {
                 Some(id) => self.unknown(TOO_LONG, Some(id)),
                 None => Reply::error(-32603, TOO_LONG, None),
@@ -403,6 +406,14 @@ pub(crate) fn own_words(reply: Reply, tool: &ToolName) -> Reply {
 const RETRY: Duration = Duration::from_secs(1);
 /// How often a gateway that has asked nothing looks whether somebody else has.
 const NEIGHBOURS: Duration = Duration::from_secs(5);
+
+/// What is said in place of an answer where a server turned a call away.
+fn turned_away(how: &TurnedAway, id: Option<&IntentId>) -> Answer {
+    let spent = if id.is_some() { " The yes is spent; call again to ask again." } else { "" };
+    let words = format!("The server turned the call away: {how}. By its own word nothing ran.{spent}");
+    let data = json!({"outcome": DoneKind::ToolError.as_str(), "intent_id": id.map(IntentId::as_str)});
+    Answer::error(-32603, &words, Some(data))
+}
 
 /// How the tool says that it ended. One that asks for more input has not done its work, and a gated
 /// call cannot give it any: that is no success.

@@ -80,8 +80,10 @@ pub enum Execution {
     Relayed,
     /// The server answered.
     Answered(Answer),
-    /// We know that it did not run.
+    /// We know that no byte of it left.
     NotSent(NotSent),
+    /// It left, and the server would not take it: an answer, by which nothing ran.
+    TurnedAway(TurnedAway),
     /// The server answered, and the answer was too large to be taken: it ran, and how it ended is not known.
     TooLong,
     /// It left, and the answer is lost.
@@ -115,7 +117,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) mirrored: &'a HeaderMap,
 }
 
-/// Why a request certainly did not run.
+/// Why a request certainly did not leave.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum NotSent {
     /// There is nobody to send it to.
@@ -133,20 +135,31 @@ pub enum NotSent {
     /// No connection, so no byte of it left.
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
-    /// The server would not look at it.
-    #[error("the server refused it with HTTP {0}")]
-    Refused(StatusCode),
-    /// We have no credentials that the server takes.
+    /// We have no credentials for the server.
     #[error("{0}")]
     NoCredentials(String),
+}
+
+/// How a server turned a request away.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum TurnedAway {
+    /// It would not look at it.
+    #[error("the server refused it with HTTP {0}")]
+    Refused(StatusCode),
+    /// It does not take our credentials, and there are no others.
+    #[error("{0}")]
+    Credentials(String),
 }
 
 /// Why a message has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unsent {
-    /// It certainly did not arrive, or was not looked at.
+    /// It certainly did not arrive.
     #[error(transparent)]
     Not(#[from] NotSent),
+    /// It arrived, and the server would not take it.
+    #[error(transparent)]
+    TurnedAway(#[from] TurnedAway),
     /// The answer was larger than we take.
     #[error("{TOO_LONG}")]
     TooLong,
@@ -260,16 +273,25 @@ impl Upstream {
             let Execution::Answered(answer) = &execution else { return execution };
             match input::next_round(answer, first.params, hearing, cancel).await {
                 Round::Done => return execution,
-                Round::Failed(words) => return Execution::Answered(Answer::error(-32603, words)),
+                Round::Failed(words) => return Execution::Answered(Answer::error(-32603, words, None)),
                 Round::Next(params) => {
                     let next = Outgoing { params: &params, ..first };
-                    execution = self.converse(next, hearing, cancel).await;
+                    execution = match self.converse(next, hearing, cancel).await {
+                        // The call itself has left long ago.
+                        Execution::NotSent(_) => Execution::Lost(GONE_BETWEEN),
+                        execution @ (Execution::Relayed
+                        | Execution::Answered(_)
+                        | Execution::TurnedAway(_)
+                        | Execution::TooLong
+                        | Execution::Lost(_)) => execution,
+                    };
                 }
             }
         }
         Execution::Answered(Answer::error(
             -32603,
             "The server asked for input again and again, and was given up.",
+            None,
         ))
     }
 
@@ -300,7 +322,11 @@ impl Upstream {
             Outgoing { method, params: &params.into(), name: None, mirrored: &HeaderMap::default() };
         match self.converse(outgoing, &Hearing::deaf(), &Cancel::new()).await {
             Execution::Answered(answer) => Ok(answer),
-            Execution::Relayed | Execution::NotSent(_) | Execution::TooLong | Execution::Lost(_) => Err(Down),
+            Execution::Relayed
+            | Execution::NotSent(_)
+            | Execution::TurnedAway(_)
+            | Execution::TooLong
+            | Execution::Lost(_) => Err(Down),
         }
     }
 
@@ -357,7 +383,11 @@ impl Upstream {
                         }
                     }
                     Step::Withdrawn { id } => asked.withdraw(&id),
-                    done @ (Step::Answer(_) | Step::TooLong | Step::Lost(_) | Step::Unsent(_)) => break done,
+                    done @ (Step::Answer(_)
+                    | Step::TooLong
+                    | Step::Lost(_)
+                    | Step::Unsent(_)
+                    | Step::TurnedAway(_)) => break done,
                 },
                 answer = asked.answered() => self.respond(answer).await,
                 () = cancel.fired() => {
@@ -374,6 +404,7 @@ impl Upstream {
             Step::TooLong => Execution::TooLong,
             Step::Lost(why) => Execution::Lost(why),
             Step::Unsent(why) => Execution::NotSent(why),
+            Step::TurnedAway(how) => Execution::TurnedAway(how),
             Step::Notice(_) | Step::Request { .. } | Step::Withdrawn { .. } => Execution::Lost(CANCELLED),
         }
     }
@@ -396,13 +427,19 @@ const LATE_ANSWER: Duration = Duration::from_secs(5);
 /// How often a server may ask for input before it answers.
 const MOST_ROUNDS: usize = 10;
 
+const GONE_BETWEEN: &str = "the server asked for input, and could not be given it";
+
 const CANCELLED: &str = "the caller cancelled it, and the server did not answer";
 
 /// The answer, past everything that comes before it.
 async fn last_word(exchange: &mut Exchange) -> Step {
     loop {
         match exchange.next().await {
-            done @ (Step::Answer(_) | Step::TooLong | Step::Lost(_) | Step::Unsent(_)) => return done,
+            done @ (Step::Answer(_)
+            | Step::TooLong
+            | Step::Lost(_)
+            | Step::Unsent(_)
+            | Step::TurnedAway(_)) => return done,
             Step::Notice(_) | Step::Request { .. } | Step::Withdrawn { .. } => {}
         }
     }

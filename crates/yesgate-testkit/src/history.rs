@@ -96,6 +96,10 @@ pub fn check(
                 intent.tool
             ));
         }
+        if intent.is_not_sent && used.contains(id) {
+            problems
+                .push(format!("{id} is not sent in the ledger, but `{}` reached the server", intent.tool));
+        }
     }
     if problems.is_empty() { Ok(history) } else { Err(problems) }
 }
@@ -113,6 +117,7 @@ struct Intent {
     is_approved: bool,
     redemptions: Vec<Redemption>,
     is_finished: bool,
+    is_not_sent: bool,
 }
 
 #[derive(Debug)]
@@ -167,7 +172,8 @@ fn read_intents(server: &str, rows: &[Value], problems: &mut Vec<String>) -> BTr
                     None => problems.push(format!("the redemption of {id} has no time: {entry}")),
                 }
             }
-            "finished" if entry["outcome"] != "not_sent" => intent.is_finished = true,
+            "finished" if entry["outcome"] == "not_sent" => intent.is_not_sent = true,
+            "finished" => intent.is_finished = true,
             _ => {}
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! INVARIANT: the log is read line by line, and of the ledger only what was redeemed is kept, a few words for each. A
 //! redemption without a call is no fault by itself: the process may have died in between, and `unknown` or `not_sent` is
-//! then the honest end.
+//! then the honest end. A call that arrived is not `not_sent`, also where the server turned it away.
 
 mod line;
 mod releases;
@@ -88,9 +88,10 @@ impl Joiner {
                 if !call.goes_on {
                     self.joined.consented += 1;
                 }
-                // A server that turns a call away has received it, too: this says so, and accuses nobody.
-                if released.ending == Ending::NotSent {
-                    self.joined.turned_away += 1;
+                let (intent, ending) = (released.intent.clone(), released.ending);
+                match ending {
+                    Ending::NotSent => self.complain(number, call, Some(intent), Wrong::NotSent),
+                    Ending::Open | Ending::Finished(_) | Ending::Unknown => {}
                 }
             }
             Err(_) if self.about.free.contains(&call.tool) => self.joined.free += 1,

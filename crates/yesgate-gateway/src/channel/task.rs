@@ -240,9 +240,11 @@ async fn follow(request: TaskRequest<'_>, ours: &IntentId, theirs: &str) -> Repl
             }
             Some(_) | None => Reply::answer(answer),
         },
-        Execution::NotSent(_) | Execution::TooLong | Execution::Lost(_) | Execution::Relayed => {
-            Reply::error(-32603, "The server that has the task did not answer.", None)
-        }
+        Execution::NotSent(_)
+        | Execution::TurnedAway(_)
+        | Execution::TooLong
+        | Execution::Lost(_)
+        | Execution::Relayed => Reply::error(-32603, "The server that has the task did not answer.", None),
     }
 }
 

@@ -40,6 +40,7 @@ impl Changed {
             }
             execution @ (Execution::Answered(_)
             | Execution::NotSent(_)
+            | Execution::TurnedAway(_)
             | Execution::TooLong
             | Execution::Lost(_)
             | Execution::Relayed) => execution,

@@ -83,9 +83,11 @@ impl Gate {
                 let form = Form::Canonical { meta: own_meta(way), mirrored };
                 match way.execute(permitted, form, &Hearing::deaf(), &Cancel::new()).await {
                     Execution::Answered(answer) => look_up::read(&answer.to_stored()),
-                    Execution::Relayed | Execution::NotSent(_) | Execution::TooLong | Execution::Lost(_) => {
-                        None
-                    }
+                    Execution::Relayed
+                    | Execution::NotSent(_)
+                    | Execution::TurnedAway(_)
+                    | Execution::TooLong
+                    | Execution::Lost(_) => None,
                 }
             }
         };

@@ -108,6 +108,7 @@ impl Hub {
             Execution::Answered(answer) => answer,
             execution @ (Execution::Relayed
             | Execution::NotSent(_)
+            | Execution::TurnedAway(_)
             | Execution::TooLong
             | Execution::Lost(_)) => {
                 return self.reply(ask, &link, execution);

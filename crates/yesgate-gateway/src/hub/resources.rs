@@ -118,7 +118,11 @@ impl Hub {
             let execution = self.pass_over(&link, ask, None).await;
             let found = match &execution {
                 Execution::Answered(answer) => answer.kind == ResultKind::Result,
-                Execution::Relayed | Execution::NotSent(_) | Execution::TooLong | Execution::Lost(_) => false,
+                Execution::Relayed
+                | Execution::NotSent(_)
+                | Execution::TurnedAway(_)
+                | Execution::TooLong
+                | Execution::Lost(_) => false,
             };
             last = self.reply(ask, &link, execution);
             if found {

@@ -47,7 +47,12 @@ impl Aside {
                     }
                 }
             }
-            Step::Withdrawn { .. } | Step::Answer(_) | Step::TooLong | Step::Lost(_) | Step::Unsent(_) => {}
+            Step::Withdrawn { .. }
+            | Step::Answer(_)
+            | Step::TooLong
+            | Step::Lost(_)
+            | Step::Unsent(_)
+            | Step::TurnedAway(_) => {}
         }
     }
 

@@ -26,7 +26,7 @@ use crate::talk::Party;
 use crate::upstream::exchange::Step;
 use crate::upstream::pipe::Pipe;
 use crate::upstream::web::{Web, WebPlace};
-use crate::upstream::{Answer, Execution, NotSent, Outgoing, TOO_LONG, Upstream};
+use crate::upstream::{Answer, Execution, NotSent, Outgoing, TOO_LONG, TurnedAway, Upstream};
 
 /// Makes a link for a client, in the first of these eras that the server speaks.
 pub(super) async fn connect(server: &Arc<Server>, party: &Arc<Party>, order: &[Era]) -> Result<Link, NoLink> {
@@ -249,10 +249,12 @@ async fn ask(upstream: &Upstream, method: &str, params: &Bytes) -> Result<Answer
     let outgoing = Outgoing { method, params, name: None, mirrored: &HeaderMap::default() };
     match upstream.pass(outgoing, &Hearing::deaf(), &Cancel::new()).await {
         Execution::Answered(answer) => Ok(answer),
-        Execution::NotSent(NotSent::NoCredentials(why)) => Err(NoHello::NoCredentials(why)),
-        Execution::NotSent(why @ NotSent::Refused(status)) if !is_about_us(status) => {
-            Err(NoHello::Refused(why.to_string()))
+        Execution::NotSent(NotSent::NoCredentials(why))
+        | Execution::TurnedAway(TurnedAway::Credentials(why)) => Err(NoHello::NoCredentials(why)),
+        Execution::TurnedAway(how @ TurnedAway::Refused(status)) if !is_about_us(status) => {
+            Err(NoHello::Refused(how.to_string()))
         }
+        Execution::TurnedAway(how) => Err(NoHello::Unreachable(how.to_string())),
         Execution::NotSent(why) => Err(NoHello::Unreachable(why.to_string())),
         Execution::TooLong => Err(NoHello::Unreachable(TOO_LONG.to_owned())),
         Execution::Lost(why) => Err(NoHello::Unreachable(why.to_owned())),

@@ -221,7 +221,9 @@ async fn subscribe(upstream: &Upstream, wanted: &Wanted, mut tell: impl FnMut(No
                 }
             }
             Step::Request { .. } | Step::Withdrawn { .. } => {}
-            Step::Answer(_) | Step::TooLong | Step::Lost(_) | Step::Unsent(_) => return heard,
+            Step::Answer(_) | Step::TooLong | Step::Lost(_) | Step::Unsent(_) | Step::TurnedAway(_) => {
+                return heard;
+            }
         }
     }
 }

@@ -2,13 +2,14 @@
 //! questions to the client, and its answer.
 
 use bytes::Bytes;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use yesgate_core::intent::{ResultKind, StoredResult};
 use yesgate_core::json::{self, Limits};
 
-use super::NotSent;
 use super::pipe::PipeExchange;
 use super::web::WebExchange;
+use super::{NotSent, TurnedAway};
 use crate::envelope::{Envelope, Kind, RequestKey};
 use crate::raw::{Raw, RawObject};
 use crate::talk::Notice;
@@ -71,8 +72,11 @@ impl Answer {
     }
 
     /// An error of our own in place of an answer.
-    pub(crate) fn error(code: i64, message: &str) -> Self {
-        let error = serde_json::json!({"code": code, "message": message});
+    pub(crate) fn error(code: i64, message: &str, data: Option<Value>) -> Self {
+        let mut error = serde_json::json!({"code": code, "message": message});
+        if let (Some(data), Some(members)) = (data, error.as_object_mut()) {
+            members.insert("data".into(), data);
+        }
         Self { kind: ResultKind::Error, json: error.to_string().into() }
     }
 
@@ -115,8 +119,10 @@ pub(crate) enum Step {
     TooLong,
     /// It will never answer.
     Lost(&'static str),
-    /// It certainly did not take the request.
+    /// The request certainly did not leave.
     Unsent(NotSent),
+    /// It would not take the request.
+    TurnedAway(TurnedAway),
 }
 
 impl Step {

@@ -227,7 +227,12 @@ impl Pipe {
             Step::Notice(notice) => notice.params.as_deref().and_then(|params| self.by_subscription(params)),
             Step::Request { method, .. } if InputMethod::named(method).is_some() => self.newest(),
             Step::Withdrawn { .. } => self.newest(),
-            Step::Request { .. } | Step::Answer(_) | Step::TooLong | Step::Lost(_) | Step::Unsent(_) => None,
+            Step::Request { .. }
+            | Step::Answer(_)
+            | Step::TooLong
+            | Step::Lost(_)
+            | Step::Unsent(_)
+            | Step::TurnedAway(_) => None,
         };
         match steps {
             // A client that is slower than the server's words misses some of them, but never the answer.

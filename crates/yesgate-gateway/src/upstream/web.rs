@@ -17,7 +17,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::exchange::{Answer, Step};
-use super::{NotSent, Outgoing, Unsent};
+use super::{NotSent, Outgoing, TurnedAway, Unsent};
 use crate::envelope::{Envelope, Kind, RequestKey};
 use crate::era::Era;
 use crate::mirror;
@@ -155,7 +155,7 @@ impl Web {
     pub(crate) async fn notify(&self, message: Bytes) -> Result<(), Unsent> {
         let headers = self.message_headers();
         let answer = self.send(Method::POST, headers, &[message]).await?;
-        if answer.status.is_success() { Ok(()) } else { Err(NotSent::Refused(answer.status).into()) }
+        if answer.status.is_success() { Ok(()) } else { Err(TurnedAway::Refused(answer.status).into()) }
     }
 
     /// Opens the stream on which a server of the old era speaks outside of any request. `None`: it has
@@ -254,7 +254,7 @@ impl Web {
                         continue;
                     }
                     Recourse::Answer => {}
-                    Recourse::None(why) => return Err(NotSent::NoCredentials(why).into()),
+                    Recourse::None(why) => return Err(TurnedAway::Credentials(why).into()),
                 }
             }
             return Ok(answer);
@@ -346,6 +346,7 @@ impl WebExchange {
             Err(Unsent::TooLong) => return Some(Step::TooLong),
             Err(Unsent::Lost(why)) => return Some(Step::Lost(why)),
             Err(Unsent::Not(why)) => return Some(Step::Unsent(why)),
+            Err(Unsent::TurnedAway(how)) => return Some(Step::TurnedAway(how)),
         };
         match answer.body {
             AnswerBody::Events(events) if answer.status.is_success() => {
@@ -361,7 +362,7 @@ impl WebExchange {
         }
         // A server that says whose fault it was did not do what it was asked for.
         Some(if answer.status.is_client_error() {
-            Step::Unsent(NotSent::Refused(answer.status))
+            Step::TurnedAway(TurnedAway::Refused(answer.status))
         } else {
             Step::Lost("the server gave no answer that can be read")
         })

@@ -75,6 +75,13 @@ fn a_redemption_whose_call_never_left_is_no_fault() {
 }
 
 #[test]
+fn a_call_that_is_called_not_sent_and_arrived_is_found() {
+    let mut rows = one_yes();
+    rows.push(finished(5, "intent_1", "not_sent"));
+    check_problem(&[delete(4)], &rows, "is not sent in the ledger");
+}
+
+#[test]
 fn a_call_without_a_redemption_is_found() {
     check_problem(&[delete(4)], &[], "without a redemption");
     check_problem(&[delete(4)], &[opened(1, "intent_1", "delete_note")], "without a redemption");

@@ -22,8 +22,6 @@ pub(crate) struct Joined {
     pub(crate) unknown: u64,
     /// How many of them are not in the log, and were not sent by the ledger's own word.
     pub(crate) not_sent: u64,
-    /// How many calls arrived of which the ledger says that they were not sent: the server must have turned them away.
-    pub(crate) turned_away: u64,
     /// What does not fit: how much.
     pub(crate) wrong: u64,
     /// What does not fit: the first of it.
@@ -58,6 +56,8 @@ pub(crate) enum Wrong {
     TooEarly,
     /// The redemption had let a call go before.
     Twice,
+    /// The ledger says that no byte of it left.
+    NotSent,
     /// The ledger says that it ran.
     NeverArrived,
     /// The trail has no yes before the redemption.
@@ -76,6 +76,7 @@ impl Wrong {
             Self::OtherProcess => "other_process",
             Self::TooEarly => "before_redeem",
             Self::Twice => "ran_twice",
+            Self::NotSent => "arrived_not_sent",
             Self::NeverArrived => "never_arrived",
             Self::RedeemedWithoutYes => "redeemed_without_yes",
             Self::RedeemedTwice => "redeemed_twice",
@@ -90,6 +91,7 @@ impl Wrong {
             Self::OtherProcess => "was sent by another process than the one it was released to".into(),
             Self::TooEarly => "arrived before its yes was spent".into(),
             Self::Twice => "ran a second time for the same yes".into(),
+            Self::NotSent => "arrived, and was not sent, the ledger says".into(),
             Self::NeverArrived => "ran, the ledger says, and is not in the log".into(),
             Self::RedeemedWithoutYes => "was released without a yes before it".into(),
             Self::RedeemedTwice => "was released twice".into(),
@@ -118,7 +120,6 @@ impl Joined {
             "redeemed": self.redeemed,
             "unknown": self.unknown,
             "not_sent": self.not_sent,
-            "turned_away": self.turned_away,
             "wrong": self.wrong,
             "findings": self.findings.iter().map(Finding::to_json).collect::<Vec<_>>(),
         })
@@ -132,12 +133,6 @@ impl Joined {
             self.calls, self.consented, self.free, self.redeemed, self.unknown, self.not_sent
         )];
         lines.extend(self.findings.iter().map(|finding| format!("  problem: {finding}")));
-        if self.turned_away > 0 {
-            lines.push(format!(
-                "  note: {} arrived that the ledger calls not sent: did the server turn them away?",
-                self.turned_away
-            ));
-        }
         let more = self.wrong.saturating_sub(self.findings.len() as u64);
         if more > 0 {
             lines.push(format!("  and {more} more"));

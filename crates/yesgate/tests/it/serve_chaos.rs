@@ -19,8 +19,8 @@ const MOST_MEMORY: u64 = 192 << 20;
 enum Fate {
     /// The server answered.
     Ok,
-    /// It certainly did not run.
-    NotSent,
+    /// The server turned it away.
+    TurnedAway,
     /// It may have run.
     Unknown,
 }
@@ -30,7 +30,7 @@ impl Fate {
     fn told(self) -> (&'static str, Value) {
         match self {
             Self::Ok => ("done", json!("ok")),
-            Self::NotSent => ("done", json!("not_sent")),
+            Self::TurnedAway => ("done", json!("tool_error")),
             Self::Unknown => ("unknown", Value::Null),
         }
     }

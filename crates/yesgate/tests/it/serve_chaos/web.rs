@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use yesgate_testkit::{Misbehaviour, MockEras, On, intent_id, refusal, text};
 
-use super::Fate::{NotSent, Ok, Unknown};
+use super::Fate::{Ok, TurnedAway, Unknown};
 use super::{Fate, Play, fate, hold, is_ok, wait_for_server};
 
 /// What a server can do wrong that shows at once, and what then becomes of a gated call.
@@ -34,7 +34,9 @@ fn quick(elsewhere: &str) -> Vec<(Misbehaviour, Fate)> {
         (Misbehaviour::Redirect(elsewhere.to_owned()), Unknown),
         (Misbehaviour::Status(503), Unknown),
         (Misbehaviour::Status(204), Unknown),
-        (Misbehaviour::Unauthorized("Bearer".into()), NotSent),
+        (Misbehaviour::Unauthorized("Bearer".into()), TurnedAway),
+        (Misbehaviour::Status(400), TurnedAway),
+        (Misbehaviour::Status(429), TurnedAway),
     ]
 }
 
@@ -65,9 +67,12 @@ async fn a_gated_call_over_http_is_sent_once_whatever_the_server_answers() {
             play.server.misbehave(On::Tool("delete_note"), how.clone());
             let answer = host.call("delete_note", held.arguments.clone()).await;
             match expected {
-                Fate::Ok => assert!(is_ok(&answer), "{how:?}: {answer:#}"),
-                Fate::Unknown => assert_eq!(refusal(&answer), "execution_unknown", "{how:?}"),
-                Fate::NotSent => assert_eq!(answer["error"]["data"]["outcome"], "not_sent", "{how:?}"),
+                Ok => assert!(is_ok(&answer), "{how:?}: {answer:#}"),
+                Unknown => assert_eq!(refusal(&answer), "execution_unknown", "{how:?}"),
+                TurnedAway => {
+                    assert_eq!(answer["error"]["data"]["outcome"], "tool_error", "{how:?}: {answer:#}");
+                    assert_eq!(answer["error"]["data"]["intent_id"], *held.intent);
+                }
             }
             fate(&play.stage, &held.intent, *expected).await;
             let again = host.call("delete_note", held.arguments).await;
@@ -145,8 +150,8 @@ async fn a_forgotten_session_is_opened_again_and_no_gated_call_is_sent_twice() {
     let held = hold(&host, "with").await;
     play.server.misbehave_times(1, On::Tool("delete_note"), Misbehaviour::ForgetSession);
     let answer = host.call("delete_note", held.arguments.clone()).await;
-    assert_eq!(answer["error"]["data"]["outcome"], "not_sent", "{answer:#}");
-    fate(&play.stage, &held.intent, NotSent).await;
+    assert_eq!(answer["error"]["data"]["outcome"], "tool_error", "{answer:#}");
+    fate(&play.stage, &held.intent, TurnedAway).await;
     assert_eq!(refusal(&host.call("delete_note", held.arguments).await), "consent_token_invalid");
     play.finish(4);
 }
