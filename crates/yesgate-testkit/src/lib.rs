@@ -13,6 +13,7 @@
 //! - [`OAuthClient`]: a client that connects by OAuth, and [`consent`]: the person who lets it.
 //! - [`browser`]: a real browser, for pages.
 //! - [`postgres`]: a real PostgreSQL, for ledgers that several nodes share.
+//! - [`line`]: a line to it that can be cut, and [`storm`]: many calls through several nodes while everything fails.
 //! - [`history`]: joins what the server really received with what the ledger says. No test that runs
 //!   something gated should end without [`Stage::check_history`]: the gateway's word alone proves nothing.
 //!
@@ -46,6 +47,7 @@ pub mod document_server;
 pub mod history;
 pub mod host;
 pub mod lane;
+pub mod line;
 pub mod mail_server;
 pub mod mock_http;
 pub mod mock_server;
@@ -56,6 +58,7 @@ pub mod postgres;
 pub mod rest_host;
 pub mod serve_stage;
 pub mod stage;
+pub mod storm;
 pub mod upstream_log;
 pub mod visitor;
 pub mod wait;

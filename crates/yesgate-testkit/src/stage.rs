@@ -396,7 +396,7 @@ impl Output {
 
     /// What it printed, as a JSON array.
     #[track_caller]
-    fn list(&self) -> Vec<Value> {
+    pub(crate) fn list(&self) -> Vec<Value> {
         match self.json() {
             Value::Array(items) => items,
             other @ (Value::Null

@@ -122,7 +122,8 @@ impl Server {
     /// Notes how a request ended.
     pub(super) fn ended(&self, number: u64, end: End) {
         let mut state = self.state();
-        if let Some(arrived) = state.arrived.iter_mut().find(|arrived| arrived.number == number) {
+        let place = number.checked_sub(1).and_then(|place| usize::try_from(place).ok());
+        if let Some(arrived) = place.and_then(|place| state.arrived.get_mut(place)) {
             arrived.end = end;
         }
     }

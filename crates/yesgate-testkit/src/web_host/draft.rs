@@ -1,10 +1,12 @@
 //! A request that has not left yet, and can still be spoilt.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Uri};
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 use serde_json::Value;
 
 use super::answer::{self, WebAnswer};
@@ -133,6 +135,32 @@ impl<'a> Draft<'a> {
             Ok(response) => Ok(WebAnswer::new(response, self.id, wire)),
             Err(error) => Err(format!("no answer: {error:?}\n{wire}")),
         }
+    }
+
+    /// Sends it, and reads the answer to its end: the status, and the message that answers.
+    ///
+    /// # Errors
+    /// When there is none in time, or none that can be read: a client in bad weather goes on.
+    pub async fn attempt(self, longest: Duration) -> Result<(u16, Value), String> {
+        let mut request = Request::new(Full::new(self.body));
+        *request.method_mut() = self.method;
+        *request.uri_mut() = self.endpoint;
+        *request.headers_mut() = self.headers;
+        let exchange = async {
+            let answer = self.host.client.request(request).await.map_err(|error| error.to_string())?;
+            let status = answer.status().as_u16();
+            let body = answer.into_body().collect().await.map_err(|error| error.to_string())?;
+            Ok((status, body.to_bytes()))
+        };
+        let exchange: Result<Result<_, String>, _> = tokio::time::timeout(longest, exchange).await;
+        let (status, body) = exchange.map_err(|_| "no answer in time")??;
+        let text = String::from_utf8_lossy(&body);
+        // The body is the message, or each event is one.
+        let lines = std::iter::once(text.as_ref())
+            .chain(text.lines().filter_map(|line| line.strip_prefix("data:").map(str::trim_start)));
+        let messages = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let is_it = |message: &Value| self.id.is_none() || message.get("id") == self.id.as_ref();
+        messages.filter(is_it).last().map(|message| (status, message)).ok_or_else(|| text.into_owned())
     }
 }
 

@@ -37,6 +37,7 @@ mod lints;
 mod lookups;
 mod mail;
 mod nodes;
+mod nodes_storm;
 mod notices;
 mod oauth;
 mod oauth_door;

@@ -1,0 +1,106 @@
+//! Several nodes on one database, through their own doors: who races, and what fails meanwhile.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use tokio::sync::Barrier;
+use yesgate_testkit::storm::told::{End, Heard};
+use yesgate_testkit::storm::{Nodes, Plan, rage};
+use yesgate_testkit::upstream_log::write_json;
+use yesgate_testkit::{MockEras, MockHttp, Received, WebHost, confirm_token};
+
+const YESGATE: &str = env!("CARGO_BIN_EXE_yesgate");
+
+/// INV2: 64 clients bring one token to four nodes at the same moment, and the server is called once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_token_at_four_nodes_from_64_clients_is_one_call() {
+    let server = MockHttp::start(MockEras::Modern);
+    let nodes = Nodes::start(YESGATE.as_ref(), &server);
+    let host = |node: usize| WebHost::new(format!("{}/mcp/web", nodes.url(node % nodes.count())));
+    let held = host(0).call("delete_note", json!({"id": "a"})).await;
+    let arguments = json!({"id": "a", "confirm_token": confirm_token(&held)});
+    let start = Arc::new(Barrier::new(64));
+    let mut clients = tokio::task::JoinSet::new();
+    for number in 0..64 {
+        let (host, arguments, start) = (host(number), arguments.clone(), Arc::clone(&start));
+        clients.spawn(async move {
+            // Everybody is connected before anybody calls.
+            host.discover().await;
+            start.wait().await;
+            host.call("delete_note", arguments).await
+        });
+    }
+    let answers = clients.join_all().await;
+    let ran = answers.iter().filter(|answer| answer.pointer("/result/structuredContent/deleted").is_some());
+    assert_eq!(ran.count(), 1, "{answers:#?}");
+    assert_eq!(server.calls().len(), 1);
+    let nodes = tokio::task::spawn_blocking(|| nodes.end()).await.unwrap();
+    let log = nodes.stage().file("upstream.jsonl");
+    write_json(&log, &server.received());
+    nodes.stage().verify_upstream("web", &log, &[]).ok();
+}
+
+/// INV1, INV2, INV7, INV9: thousands of gated calls over four nodes that are killed, cut off and slowed down. Afterwards
+/// the server's own log fits the ledger, no decision that somebody was told is taken is lost, and nobody was told that
+/// something ran that did not. A log with one call more, or one less, does not fit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_call_is_lost_doubled_or_made_up_while_nodes_and_lines_fail() {
+    let is_slow = std::env::var_os("SLOW_TESTS").is_some();
+    let plan = Plan {
+        seed: seed(),
+        calls: if is_slow { 5000 } else { 250 },
+        clients: 16,
+        calls_to_a_fault: if is_slow { 40 } else { 10 },
+        calls_to_a_command: if is_slow { 200 } else { 50 },
+        longest: Duration::from_secs(140),
+    };
+    let after = rage(YESGATE, &plan).await;
+    eprintln!("{} calls in {:?}: {:#?}\n{:#?}", after.told.len(), after.took, after.ends(), after.faults);
+    assert_eq!(after.told.len() as u64, plan.calls, "the calls took too long");
+
+    let joined = after.join().ok().json();
+    eprintln!("{}", joined["upstream"]);
+    assert_eq!(joined["upstream"]["wrong"], 0, "{joined:#}");
+    if let Err(problems) = after.check_told() {
+        panic!("{} things do not fit:\n{}", problems.len(), problems.join("\n"));
+    }
+    // It was no calm: most calls ran, some did not, some answers were lost, and something of each kind failed.
+    let ends = after.ends();
+    let done = ends.get(&End::Done).copied().unwrap_or_default();
+    assert!(done > plan.calls / 2 && done < plan.calls, "{ends:#?}");
+    assert!(after.told.iter().any(|told| told.heard == Heard::Some), "no answer was lost");
+    assert!(!is_slow || after.faults.len() == 8, "{:#?}", after.faults);
+
+    // And the judges can say no.
+    let calls: Vec<Received> = after.received().iter().filter(|line| line.call().is_some()).cloned().collect();
+    let ran = after.told.iter().find(|told| told.end == End::Done).unwrap();
+    let of_it = |line: &&Received| line.raw.contains(&format!("\"{}\"", ran.note));
+    let once = calls.iter().find(of_it).unwrap().clone();
+    let twice = [calls.clone(), vec![once.clone()]].concat();
+    let never: Vec<Received> = calls.iter().filter(|line| !of_it(line)).cloned().collect();
+    let mut other = once;
+    other.raw = other.raw.replace(&ran.note, "another");
+    let more = [calls, vec![other]].concat();
+    for (log, code) in [(twice, "ran_twice"), (never, "never_arrived"), (more, "without_consent")] {
+        let output = after.join_with(&log);
+        let found = output.json();
+        assert_eq!((output.code(), &found["upstream"]["wrong"]), (5, &json!(1)), "{found:#}");
+        assert_eq!(found["upstream"]["findings"][0]["code"], code, "{found:#}");
+    }
+    let mut forged = after.told.clone();
+    for told in forged.iter_mut().filter(|told| told.end != End::Done).take(1) {
+        told.end = End::Done;
+    }
+    let rows: Vec<Value> = after.rows();
+    let problems = yesgate_testkit::storm::told::check(&forged, after.received(), &rows).unwrap_err();
+    assert_eq!(problems.len(), 1, "{problems:#?}");
+}
+
+/// The one of `STORM_SEED`, else another one each time. It is printed.
+fn seed() -> u64 {
+    match std::env::var("STORM_SEED") {
+        Ok(seed) => seed.parse().unwrap(),
+        Err(_) => SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64 % 1_000_000,
+    }
+}
