@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 use yesgate_core::held::held_payload;
@@ -55,16 +56,14 @@ impl Gate {
             Execution::Relayed => return,
         };
         let given_up = cancel.is_fired();
-        let settled = self
-            .ledger
-            .update(id, move |intent, now| {
-                if given_up {
-                    // The caller went: its answer is kept for when it asks again.
-                    intent.nobody_waits();
-                }
-                intent.finish(done, stored, now)
-            })
-            .await;
+        let finish = move |intent: &mut Intent, now| {
+            if given_up {
+                // The caller went: its answer is kept for when it asks again.
+                intent.nobody_waits();
+            }
+            intent.finish(done, stored, now)
+        };
+        let settled = self.write_down(id, finish).await;
         match settled {
             Ok(Some(Ok(()))) => {}
             Ok(Some(Err(error))) => {
@@ -77,8 +76,29 @@ impl Gate {
         }
     }
 
+    /// Changes a question that has run, however long its ledger cannot be reached: nobody else can say how it ended, and
+    /// for as long as we live all others believe that it runs.
+    async fn write_down<T, F>(&self, id: &IntentId, change: F) -> Result<Option<T>, LedgerError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Intent, Timestamp) -> T + Clone + Send + 'static,
+    {
+        loop {
+            let written = self.ledger.update(id, change.clone()).await;
+            let Err(error) = written else { return written };
+            if !error.may_pass() {
+                return Err(error);
+            }
+            tracing::warn!(intent.id = %id, %error, "an outcome cannot be written yet: {error}");
+            tokio::select! {
+                () = self.runs.are_given_up() => return Err(error),
+                () = tokio::time::sleep(WRITE_AGAIN) => {}
+            }
+        }
+    }
+
     async fn lose(&self, id: &IntentId, why: &'static str) {
-        match self.ledger.update(id, move |intent, now| intent.lose(why, now)).await {
+        match self.write_down(id, move |intent: &mut Intent, now| intent.lose(why, now)).await {
             Ok(_) => tracing::warn!(intent.id = %id, "the answer of an approved call is lost: {why}"),
             Err(error) => {
                 tracing::error!(intent.id = %id, %error, "a lost answer could not be written: {error}")
@@ -402,6 +422,8 @@ pub(crate) fn own_words(reply: Reply, tool: &ToolName) -> Reply {
     }
 }
 
+/// How long an outcome that could not be written waits for the next try.
+const WRITE_AGAIN: Duration = Duration::from_millis(200);
 /// How long a yes that could not be used waits for the next try.
 const RETRY: Duration = Duration::from_secs(1);
 /// How often a gateway that has asked nothing looks whether somebody else has.

@@ -127,6 +127,30 @@ impl LedgerError {
         }
     }
 
+    /// Whether the same change can be written later, by the same process.
+    pub const fn may_pass(&self) -> bool {
+        match self {
+            Self::Busy | Self::Unreachable(_) | Self::InDoubt(_) | Self::Unseen => true,
+            Self::Full
+            | Self::Disk(_)
+            | Self::ReadOnly
+            | Self::File { .. }
+            | Self::Store(_)
+            | Self::Damaged(_)
+            | Self::NotALedger
+            | Self::NewerSchema { .. }
+            | Self::WrongKey { .. }
+            | Self::OldStore { .. }
+            | Self::ClockWentBack { .. }
+            | Self::Conflict(_)
+            | Self::Unexplained(_)
+            | Self::HeldBack
+            | Self::Panicked
+            | Self::BootInUse
+            | Self::Closed => false,
+        }
+    }
+
     /// Wraps what the operating system said about a file.
     pub(crate) fn file(what: &'static str) -> impl FnOnce(std::io::Error) -> Self {
         move |problem| Self::File { what, problem: problem.to_string() }
