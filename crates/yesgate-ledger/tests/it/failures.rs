@@ -2,12 +2,12 @@
 
 use serde_json::json;
 use tokio::task::JoinSet;
-use yesgate_core::intent::{Asked, Intent, Slot, SlotKey, State};
+use yesgate_core::intent::{Intent, Slot, SlotKey, State};
 use yesgate_ledger::{Filter, LedgerError};
 
 use crate::support::{
-    Other, Place, TestClock, approve, ask, assert_sound, fresh, human, id, in_memory, my_part, open_at,
-    open_question, question, redeem, runner, say, state,
+    Place, TestClock, approve, ask, assert_sound, fresh, human, id, in_memory, open_question, question,
+    redeem, runner, state,
 };
 
 /// X3: a redemption whose commit fails yields nothing that could run, for anybody in the batch.

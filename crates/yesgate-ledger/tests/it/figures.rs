@@ -7,8 +7,7 @@ use yesgate_core::intent::Intent;
 use yesgate_ledger::{Figures, Ledger};
 
 use crate::support::{
-    Place, TestClock, approve, ask, assert_sound, deny, human, id, in_memory, open_question, question,
-    relayed, t,
+    TestClock, approve, ask, assert_sound, deny, human, id, in_memory, open_question, question, relayed, t,
 };
 
 const DAY: i64 = 86_400;

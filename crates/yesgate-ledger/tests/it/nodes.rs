@@ -6,9 +6,9 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use yesgate_core::intent::{Asked, DoneKind, Intent, State};
 use yesgate_ledger::{Ledger, LedgerError, Swept};
+use yesgate_testkit::line::{Cut, Line};
 use yesgate_testkit::postgres::Cluster;
 
-use crate::line::{Cut, Line};
 use crate::support::{
     At, Keeping, Place, TestClock, approve, ask, assert_sound, binding, id, keeping, open_at, open_question,
     present, question, redeem, state, t, token, word,
