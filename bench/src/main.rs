@@ -22,6 +22,7 @@ mod report;
 mod server;
 mod starts;
 mod stats;
+mod storm;
 mod subject;
 mod tokens;
 mod verdicts;
@@ -30,6 +31,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
+
+use yesgate_testkit::yesgate_beside;
 
 use crate::report::{Output, Report};
 use crate::stats::Pace;
@@ -54,6 +57,11 @@ fn run(words: &[String]) -> Result<()> {
         ["web-server"] => http::serve_lean(),
         ["sdk-server"] => http::serve_sdk(),
         ["keep", program, arguments @ ..] => http::keep(program, arguments),
+        [option] if option.starts_with("--storm=") => {
+            let calls = option.trim_start_matches("--storm=").parse();
+            let own = std::env::current_exe().context("this program cannot find itself")?;
+            storm::run(yesgate_beside(own), calls.context("`--storm=` wants a number of calls")?)
+        }
         options => {
             let (mut pace, mut output, mut only) = (Pace::Full, Output::Shown, None);
             for option in options {
@@ -62,7 +70,9 @@ fn run(words: &[String]) -> Result<()> {
                     ("--write", _) => output = Output::Written,
                     (_, Some(words)) => only = Some(words),
                     (other, None) => {
-                        bail!("`{other}` is no option; known are `--quick`, `--write` and `--only=WORDS`")
+                        bail!(
+                            "`{other}` is no option; known are `--quick`, `--write`, `--only=WORDS`, and `--storm=CALLS` alone"
+                        )
                     }
                 }
             }

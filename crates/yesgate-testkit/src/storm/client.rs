@@ -154,7 +154,7 @@ impl Try {
     }
 }
 
-/// Somebody who decides at the first node, over REST.
+/// Somebody who decides at the last node, over REST.
 #[derive(Debug)]
 pub(super) struct Person {
     browser: Visitor,
@@ -164,8 +164,10 @@ pub(super) struct Person {
 
 impl Person {
     pub(super) async fn sign_in(nodes: &Nodes) -> Self {
-        let url = nodes.url(0).to_owned();
-        let browser = Visitor::new(&url).sign_in(&nodes.first_link(0)).await;
+        // Each node prints a link for the owner when it starts, and the newest counts.
+        let last = nodes.count() - 1;
+        let url = nodes.url(last).to_owned();
+        let browser = Visitor::new(&url).sign_in(&nodes.first_link(last)).await;
         let mut person = Self { browser, url, token: String::new() };
         let (_, me) = person.browser.draft("GET", "/api/me").attempt(LONGEST).await.expect("it is calm yet");
         person.token = me["token"].as_str().expect("a token of the session").to_owned();

@@ -78,6 +78,7 @@ impl Faults {
         let mut next = self.every;
         while begun.load(Ordering::Relaxed) < calls && progress.wait_for(|done| *done >= next).await.is_ok() {
             let fault = self.dice.one_of(&Fault::ALL);
+            eprintln!("after {} calls: {fault:?}", *progress.borrow());
             self.bring_about(fault, &server).await;
             *self.done.entry(fault).or_default() += 1;
             next = *progress.borrow() + 1 + self.dice.below(2 * self.every);

@@ -5,10 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
-use yesgate_testkit::storm::told::{End, Heard};
+use yesgate_testkit::line::Cut;
+use yesgate_testkit::storm::told::{self, End, Heard};
 use yesgate_testkit::storm::{Nodes, Plan, rage};
 use yesgate_testkit::upstream_log::write_json;
-use yesgate_testkit::{MockEras, MockHttp, Received, WebHost, confirm_token};
+use yesgate_testkit::{MockEras, MockHttp, Received, WebHost, confirm_token, eventually, intent_id, text};
 
 const YESGATE: &str = env!("CARGO_BIN_EXE_yesgate");
 
@@ -53,7 +54,7 @@ async fn no_call_is_lost_doubled_or_made_up_while_nodes_and_lines_fail() {
         clients: 16,
         calls_to_a_fault: if is_slow { 40 } else { 10 },
         calls_to_a_command: if is_slow { 200 } else { 50 },
-        longest: Duration::from_secs(140),
+        longest: Duration::from_secs(480),
     };
     let after = rage(YESGATE, &plan).await;
     eprintln!("{} calls in {:?}: {:#?}\n{:#?}", after.told.len(), after.took, after.ends(), after.faults);
@@ -73,7 +74,8 @@ async fn no_call_is_lost_doubled_or_made_up_while_nodes_and_lines_fail() {
     assert!(!is_slow || after.faults.len() == 8, "{:#?}", after.faults);
 
     // And the judges can say no.
-    let calls: Vec<Received> = after.received().iter().filter(|line| line.call().is_some()).cloned().collect();
+    let calls: Vec<Received> =
+        after.received().iter().filter(|line| line.call().is_some()).cloned().collect();
     let ran = after.told.iter().find(|told| told.end == End::Done).unwrap();
     let of_it = |line: &&Received| line.raw.contains(&format!("\"{}\"", ran.note));
     let once = calls.iter().find(of_it).unwrap().clone();
@@ -93,7 +95,7 @@ async fn no_call_is_lost_doubled_or_made_up_while_nodes_and_lines_fail() {
         told.end = End::Done;
     }
     let rows: Vec<Value> = after.rows();
-    let problems = yesgate_testkit::storm::told::check(&forged, after.received(), &rows).unwrap_err();
+    let problems = told::check(&forged, after.received(), &rows).unwrap_err();
     assert_eq!(problems.len(), 1, "{problems:#?}");
 }
 
@@ -103,4 +105,51 @@ fn seed() -> u64 {
         Ok(seed) => seed.parse().unwrap(),
         Err(_) => SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64 % 1_000_000,
     }
+}
+
+/// INV9: an answer that comes while nothing can be written is written down once it can: nobody waits for ever for a call
+/// that a living node has finished.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outcome_outlives_a_line_that_is_cut() {
+    let server = MockHttp::start(MockEras::Modern);
+    let nodes = Nodes::start(YESGATE.as_ref(), &server);
+    for cut in [Cut::BeforeCommit, Cut::AfterCommit] {
+        server.close_gate();
+        let host = WebHost::new(format!("{}/mcp/web", nodes.url(0)));
+        let held = host.call("slow", json!({"n": format!("{cut:?}")})).await;
+        let arguments = json!({"n": format!("{cut:?}"), "confirm_token": confirm_token(&held)});
+        let call = tokio::spawn(async move { host.call("slow", arguments).await });
+        let mark = format!("{cut:?}");
+        server.arrival("the call", |arrived| arrived.text().contains(&mark)).await;
+        nodes.line(0).cut(cut);
+        server.open_gate();
+        let answer = call.await.unwrap();
+        assert_eq!(answer["result"]["resultType"], "complete", "{answer:#}");
+        eventually("its end is written down", async || {
+            let shown = nodes.stage().yesgate(&["show", &intent_id(&held), "--json"]).ok().json();
+            (shown["state"] == "done" && shown["outcome"] == "ok").then_some(())
+        })
+        .await;
+    }
+    assert!(nodes.line(0).cuts() >= 2, "nothing was cut");
+}
+
+/// A session of 2025-11-25 belongs to the node that began it. Another one answers 404, as the specification has it for a
+/// session that is not known, and the client begins anew.
+#[tokio::test]
+async fn a_session_of_another_node_is_404_and_the_client_begins_anew() {
+    let server = MockHttp::start(MockEras::Modern);
+    let nodes = Nodes::start(YESGATE.as_ref(), &server);
+    let host = |node: usize| WebHost::new(format!("{}/mcp/web", nodes.url(node)));
+    let (mut here, mut there) = (host(0), host(1));
+    here.initialize().await;
+    there.initialize().await;
+    let foreign = here.session_id().unwrap();
+    let draft = there.draft_call("read_note", json!({"id": "a"})).header("mcp-session-id", foreign);
+    let mut refused = draft.send().await;
+    assert_eq!(refused.status(), 404);
+    assert!(refused.answer().await["error"]["message"].is_string());
+    there.initialize().await;
+    assert_eq!(text(&there.call("read_note", json!({"id": "a"})).await), "the first note");
+    assert_eq!(text(&here.call("read_note", json!({"id": "a"})).await), "the first note");
 }

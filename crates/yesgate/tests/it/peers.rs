@@ -14,6 +14,7 @@ mod oauth;
 mod python_client;
 mod rmcp_client;
 mod serve;
+mod sessions;
 mod tool_lists;
 
 use std::ffi::OsString;
