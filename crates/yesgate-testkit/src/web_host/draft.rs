@@ -158,9 +158,9 @@ impl<'a> Draft<'a> {
         // The body is the message, or each event is one.
         let lines = std::iter::once(text.as_ref())
             .chain(text.lines().filter_map(|line| line.strip_prefix("data:").map(str::trim_start)));
-        let messages = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let mut messages = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let is_it = |message: &Value| self.id.is_none() || message.get("id") == self.id.as_ref();
-        messages.filter(is_it).last().map(|message| (status, message)).ok_or_else(|| text.into_owned())
+        messages.rfind(is_it).map(|message| (status, message)).ok_or_else(|| text.into_owned())
     }
 }
 
