@@ -130,7 +130,9 @@ impl LedgerError {
     /// Whether the same change can be written later, by the same process.
     pub const fn may_pass(&self) -> bool {
         match self {
-            Self::Busy | Self::Unreachable(_) | Self::InDoubt(_) | Self::Unseen => true,
+            Self::Busy | Self::Unreachable(_) | Self::InDoubt(_) | Self::Unseen | Self::Unreplicated(_) => {
+                true
+            }
             Self::Full
             | Self::Disk(_)
             | Self::ReadOnly

@@ -48,7 +48,7 @@ mod trail;
 pub use self::changes::Changes;
 pub use self::credentials::KeptCredential;
 pub use self::engine::postgres::address::{AddressError, DatabaseAddress};
-pub use self::engine::postgres::inspection::{Followers, Inspection, Line, Revival, Role};
+pub use self::engine::postgres::inspection::{DatabaseState, Followers, Line, Revival, Role};
 pub use self::error::LedgerError;
 pub use self::figures::{DayFigures, Figures, PersonFigures, Pondered};
 pub use self::filter::Filter;

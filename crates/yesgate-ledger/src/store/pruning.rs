@@ -280,6 +280,7 @@ fn matters(event: &AuditEvent) -> bool {
         | AuditEvent::WrongText { .. }
         | AuditEvent::Edited { .. }
         | AuditEvent::YesCounted { .. }
+        | AuditEvent::FailedOver { .. }
         | AuditEvent::Refused { .. } => false,
     }
 }

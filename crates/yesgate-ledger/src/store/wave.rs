@@ -22,6 +22,8 @@ use crate::engine::value::Value;
 use crate::error::LedgerError;
 
 type Outcome = Result<(), LedgerError>;
+/// A change by its target, and what was looked up for it.
+type Ready = (Target, Result<Looked, LedgerError>);
 
 /// What a change of a wave is about to write, and what begins to run by it.
 struct Written {
@@ -43,10 +45,7 @@ impl Batch<'_> {
     }
 
     /// Looks up what those that go along need. One that cannot be looked up fails alone.
-    fn look_together(
-        &mut self,
-        changes: &[Box<dyn Change>],
-    ) -> Result<Vec<(Target, Result<Looked, LedgerError>)>, LedgerError> {
+    fn look_together(&mut self, changes: &[Box<dyn Change>]) -> Result<Vec<Ready>, LedgerError> {
         let targets: Vec<Target> = changes
             .iter()
             .take(self.engine.together())
@@ -79,7 +78,7 @@ impl Batch<'_> {
     fn act_together(
         &mut self,
         changes: &mut [Box<dyn Change>],
-        looked: Vec<(Target, Result<Looked, LedgerError>)>,
+        looked: Vec<Ready>,
     ) -> Result<Vec<Outcome>, LedgerError> {
         let before = std::mem::take(&mut self.begun);
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(looked.len());

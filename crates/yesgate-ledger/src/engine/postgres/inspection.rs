@@ -15,7 +15,7 @@ use crate::error::LedgerError;
 
 /// What a database says about itself.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Inspection {
+pub struct DatabaseState {
     /// Which PostgreSQL it is.
     pub version: String,
     /// What it is to others.
@@ -81,7 +81,7 @@ pub enum Revival {
     Untold,
 }
 
-impl Inspection {
+impl DatabaseState {
     /// Whether a failover can bring a spent yes back.
     pub fn revival(&self) -> Revival {
         let is_waited_for = !self.waits_for.trim().is_empty() && self.off.is_empty();
@@ -104,7 +104,7 @@ impl DatabaseAddress {
     ///
     /// # Errors
     /// When it does not answer.
-    pub async fn inspect(&self, clock: Arc<dyn Clock>) -> Result<Inspection, LedgerError> {
+    pub async fn inspect(&self, clock: Arc<dyn Clock>) -> Result<DatabaseState, LedgerError> {
         let address = self.clone();
         let looked = tokio::task::spawn_blocking(move || {
             let primary = PgConnection::open(&address);
@@ -115,7 +115,7 @@ impl DatabaseAddress {
     }
 }
 
-fn inspect(connection: &dyn Sql, clock: &dyn Clock) -> Result<Inspection, LedgerError> {
+fn inspect(connection: &dyn Sql, clock: &dyn Clock) -> Result<DatabaseState, LedgerError> {
     let untold = || LedgerError::Store("it does not tell about itself".to_owned());
     let about = connection.first(ABOUT, &[])?.ok_or_else(untold)?;
     let there = Timestamp::from_nanosecond(i128::from(about.get::<i64>(3)?)).map_err(|_| untold())?;
@@ -138,7 +138,7 @@ fn inspect(connection: &dyn Sql, clock: &dyn Clock) -> Result<Inspection, Ledger
         }
     }
     let (version, waits_for) = (about.get(0)?, about.get(2)?);
-    Ok(Inspection { version, role, line, waits_for, off, followers: followers(connection)?, ahead })
+    Ok(DatabaseState { version, role, line, waits_for, off, followers: followers(connection)?, ahead })
 }
 
 fn followers(connection: &dyn Sql) -> Result<Followers, LedgerError> {

@@ -138,6 +138,7 @@ impl Standing {
             | AuditEvent::Thawed { .. }
             | AuditEvent::Stopped { .. }
             | AuditEvent::WentOn { .. }
+            | AuditEvent::FailedOver { .. }
             | AuditEvent::Refused { .. } => {}
         }
         Some(())

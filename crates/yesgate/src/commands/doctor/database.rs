@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use yesgate::SystemClock;
 use yesgate_core::policy::Standby;
-use yesgate_ledger::{DatabaseAddress, Followers, Inspection, Line, Revival, Role};
+use yesgate_ledger::{DatabaseAddress, DatabaseState, Followers, Line, Revival, Role};
 
 use super::{Finding, fine, know, mend};
 use crate::settings::{LedgerPlace, Settings};
@@ -26,7 +26,7 @@ pub(super) async fn findings(settings: &Settings) -> Vec<Finding> {
     }
 }
 
-fn server(address: &DatabaseAddress, seen: &Inspection) -> Finding {
+fn server(address: &DatabaseAddress, seen: &DatabaseState) -> Finding {
     let version = &seen.version;
     match &seen.role {
         Role::Primary(history) => fine(
@@ -42,7 +42,7 @@ fn server(address: &DatabaseAddress, seen: &Inspection) -> Finding {
     }
 }
 
-fn line(seen: &Inspection) -> Finding {
+fn line(seen: &DatabaseState) -> Finding {
     match seen.line {
         Line::Encrypted => fine("line", "the line to the database is encrypted"),
         Line::OnThisMachine => fine("line", "the line to the database does not leave this machine"),
@@ -54,7 +54,7 @@ fn line(seen: &Inspection) -> Finding {
     }
 }
 
-fn clock(seen: &Inspection) -> Finding {
+fn clock(seen: &DatabaseState) -> Finding {
     let (ahead, away) = (seen.ahead.as_millis(), seen.ahead.abs().as_secs());
     match away {
         0..=5 => fine("clock", format!("the database's clock, which counts, is {ahead} ms ahead of ours")),
@@ -66,7 +66,7 @@ fn clock(seen: &Inspection) -> Finding {
 }
 
 /// In plain words: whether a failover can bring a spent yes back, and what to change.
-fn failover(seen: &Inspection, standby: Standby) -> Finding {
+fn failover(seen: &DatabaseState, standby: Standby) -> Finding {
     let off = match seen.off.as_slice() {
         [] => String::new(),
         settings => {
