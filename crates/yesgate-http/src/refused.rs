@@ -153,6 +153,7 @@ mod tests {
         403 no_approver_reachable
         402 tool_changed
         402 policy_denied
+        409 execution_unknown
         402 content_changed
         413 too_large_to_review
         503 consent_unavailable
