@@ -90,7 +90,7 @@ fn measure(pace: Pace, output: Output, only: &str) -> Result<()> {
     let peers = peers::installed(&subject)?;
     end_in_time();
     let mut report = Report::begin(pace, &subject, &peers);
-    let sections: [(&str, &dyn Fn() -> Result<report::Section>); 13] = [
+    let sections: [(&str, &dyn Fn() -> Result<report::Section>); 14] = [
         ("calls that pass", &|| calls::measure(&subject, &peers, pace)),
         ("calls in flight", &|| calls::measure_in_flight(&subject, pace)),
         ("verdicts", &|| verdicts::measure(pace)),
