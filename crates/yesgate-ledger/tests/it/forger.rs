@@ -63,6 +63,7 @@ impl Place {
                  DROP TABLE connection;
                  DROP TABLE parked;
                  DROP TABLE client;
+                 DROP TABLE unbound;
                  DROP TABLE tally;
                  DROP INDEX intent_over;
                  DROP INDEX intent_to_purge;
@@ -161,4 +162,4 @@ const MAGIC: &[u8; 4] = b"ygl1";
 pub(crate) const SEALED: i64 = 8;
 
 /// The schema that this program writes.
-pub(crate) const LATEST: i64 = 11;
+pub(crate) const LATEST: i64 = 12;

@@ -27,8 +27,6 @@ mod kept;
 #[cfg(test)]
 mod keys;
 #[cfg(test)]
-mod measure;
-#[cfg(test)]
 mod model;
 #[cfg(test)]
 mod nodes;

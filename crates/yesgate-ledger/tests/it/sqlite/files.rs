@@ -70,7 +70,7 @@ async fn a_newer_schema_is_refused() {
     drop(place.open(1).await);
     place.tamper("PRAGMA user_version = 99");
     let error = place.try_open(1).await.unwrap_err();
-    insta::assert_snapshot!(error, @"the ledger has schema 99, this Yesgate knows 10; use the newer Yesgate");
+    insta::assert_snapshot!(error, @"the ledger has schema 99, this Yesgate knows 12; use the newer Yesgate");
 }
 
 #[tokio::test]
