@@ -4,6 +4,7 @@
 mod filling;
 mod load;
 mod plain;
+pub(crate) mod trail;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -90,7 +90,7 @@ fn measure(pace: Pace, output: Output, only: &str) -> Result<()> {
     let peers = peers::installed(&subject)?;
     end_in_time();
     let mut report = Report::begin(pace, &subject, &peers);
-    let sections: [(&str, &dyn Fn() -> Result<report::Section>); 14] = [
+    let sections: [(&str, &dyn Fn() -> Result<report::Section>); 15] = [
         ("calls that pass", &|| calls::measure(&subject, &peers, pace)),
         ("calls in flight", &|| calls::measure_in_flight(&subject, pace)),
         ("verdicts", &|| verdicts::measure(pace)),
@@ -98,6 +98,7 @@ fn measure(pace: Pace, output: Output, only: &str) -> Result<()> {
         ("memory", &|| memory::measure(&subject, &peers, pace)),
         ("ledgers", &|| ledgers::measure(&subject, pace)),
         ("ledgers that have grown", &|| ledgers::measure_large(&subject, pace)),
+        ("the whole audit trail", &|| ledgers::trail::measure(&subject, pace)),
         ("redeems", &|| redeems::measure(&subject, pace)),
         ("http, one call at a time", &|| http::measure_one(&subject, pace)),
         ("http, many calls at a time", &|| http::measure_many(&subject, pace)),

@@ -69,6 +69,13 @@ impl Subject {
         command
     }
 
+    /// A command that looks at a home.
+    pub(crate) fn asking(&self, home: &Path) -> Command {
+        let mut command = self.command([self.yesgate.clone()]);
+        command.arg("--home").arg(home).arg("--config").arg(&self.config);
+        command
+    }
+
     /// The gate in front of the servers of a configuration.
     pub(crate) fn serving(&self, home: &Path, config: &Path) -> Command {
         let mut command = self.command([self.yesgate.clone()]);
