@@ -13,7 +13,7 @@
 //! - [`OAuthClient`]: a client that connects by OAuth, and [`consent`]: the person who lets it.
 //! - [`browser`]: a real browser, for pages.
 //! - [`postgres`]: a real PostgreSQL, for ledgers that several nodes share.
-//! - [`line`]: a line to it that can be cut, and [`storm`]: many calls through several nodes while everything fails.
+//! - [`mod@line`]: a line to it that can be cut, and [`storm`]: many calls through several nodes while everything fails.
 //! - [`history`]: joins what the server really received with what the ledger says. No test that runs
 //!   something gated should end without [`Stage::check_history`]: the gateway's word alone proves nothing.
 //!
