@@ -6,7 +6,9 @@ use yesgate_core::intent::{DoneKind, Intent};
 use yesgate_core::policy::Pin;
 use yesgate_ledger::Ledger;
 
-use crate::support::{Keeping, Place, approve, binding, deny, id, keeping, open_question, redeem};
+use crate::support::{
+    Keeping, Place, approve, assert_sound, binding, deny, id, keeping, open_question, redeem,
+};
 
 /// Two stories: one that ran, one that was refused, and a pin.
 async fn lived_in(place: &Place) -> Ledger {
@@ -203,4 +205,14 @@ async fn the_trail_cannot_be_shortened_by_a_slip() {
         let said = place.try_alone(sql).unwrap_err();
         assert!(said.contains("the audit trail is"), "{said}");
     }
+}
+
+/// X7: nor does it lose a question that rows tell of.
+#[tokio::test]
+async fn a_question_that_rows_tell_of_cannot_be_removed_by_a_slip() {
+    let place = Place::new();
+    let ledger = lived_in(&place).await;
+    let said = place.try_alone("DELETE FROM intent").unwrap_err();
+    assert!(said.contains(place.dialect("FOREIGN KEY", "questions are not removed")), "{said}");
+    assert_sound(&ledger).await;
 }

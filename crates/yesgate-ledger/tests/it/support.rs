@@ -222,7 +222,8 @@ impl Place {
                      DROP TRIGGER IF EXISTS audit_is_not_shortened;",
                 At::Database(_) =>
                     "DROP TRIGGER IF EXISTS audit_is_not_rewritten ON audit;
-                     DROP TRIGGER IF EXISTS audit_is_not_shortened ON audit;",
+                     DROP TRIGGER IF EXISTS audit_is_not_shortened ON audit;
+                     DROP TRIGGER IF EXISTS intent_stays ON intent;",
             }
         );
         match &self.at {

@@ -1,6 +1,6 @@
 //! Look-ups that are about to come: sent together, those of one statement as one, and kept until something is written.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use tokio_postgres::Statement;
 
@@ -8,27 +8,31 @@ use super::{PgConnection, owned};
 use crate::engine::value::{Row, Value, misshapen};
 use crate::error::LedgerError;
 
-/// What is about to be looked up, and what was found. INVARIANT: nothing was written since it was announced.
+/// What is about to be looked up, and what was found, by statement. INVARIANT: nothing was written since it was announced.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
-    announced: Vec<LookUp>,
-    found: HashMap<LookUp, Vec<Row>>,
+    announced: Vec<(String, Several)>,
+    found: Vec<(String, Finds)>,
 }
 
-/// A statement that looks something up, and its parameters.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-struct LookUp {
-    sql: String,
-    values: Vec<Value<'static>>,
-}
-
+/// What was found, by parameters.
+type Finds = HashMap<Vec<Value<'static>>, Vec<Row>>;
 /// The parameters of several look-ups by one statement.
 type Several = Vec<Vec<Value<'static>>>;
 
 impl PgConnection {
     pub(super) fn announce(&self, sql: &str, values: &[Value<'_>]) -> Result<(), LedgerError> {
-        let look_up = LookUp { sql: sql.to_owned(), values: owned(values)? };
-        self.ahead.borrow_mut().announced.push(look_up);
+        let (mut ahead, values) = (self.ahead.borrow_mut(), owned(values)?);
+        let is_found = ahead.found.iter().any(|(known, found)| known == sql && found.contains_key(&values));
+        if is_found {
+            return Ok(());
+        }
+        match ahead.announced.iter_mut().find(|(known, _)| known == sql) {
+            // What has no parameters is the same for all.
+            Some(_) if values.is_empty() => {}
+            Some((_, all)) => all.push(values),
+            None => ahead.announced.push((sql.to_owned(), vec![values])),
+        }
         Ok(())
     }
 
@@ -40,13 +44,12 @@ impl PgConnection {
         visit: &mut dyn FnMut(&Row) -> Result<(), LedgerError>,
     ) -> Result<Option<()>, LedgerError> {
         let announced = std::mem::take(&mut self.ahead.borrow_mut().announced);
-        self.look_up_together(announced)?;
-        let ahead = self.ahead.borrow();
-        if ahead.found.is_empty() {
-            return Ok(None);
+        if !announced.is_empty() {
+            self.look_up_together(announced)?;
         }
-        let rows = ahead.found.get(&LookUp { sql: sql.to_owned(), values: owned(values)? });
-        rows.map(|rows| rows.iter().try_for_each(visit)).transpose()
+        let ahead = self.ahead.borrow();
+        let Some((_, found)) = ahead.found.iter().find(|(known, _)| known == sql) else { return Ok(None) };
+        found.get(&owned(values)?).map(|rows| rows.iter().try_for_each(visit)).transpose()
     }
 
     /// Forgets what is of before a write.
@@ -54,18 +57,7 @@ impl PgConnection {
         self.ahead.take();
     }
 
-    fn look_up_together(&self, announced: Vec<LookUp>) -> Result<(), LedgerError> {
-        let mut known: HashSet<LookUp> = self.ahead.borrow().found.keys().cloned().collect();
-        let mut kinds: Vec<(String, Several)> = Vec::new();
-        for look_up in announced {
-            if known.insert(look_up.clone()) {
-                let LookUp { sql, values } = look_up;
-                match kinds.iter_mut().find(|(kind, _)| *kind == sql) {
-                    Some((_, all)) => all.push(values),
-                    None => kinds.push((sql, vec![values])),
-                }
-            }
-        }
+    fn look_up_together(&self, kinds: Vec<(String, Several)>) -> Result<(), LedgerError> {
         // First whatever has to be waited for: an answer that nobody takes holds up all that come after it.
         let mut to_send: Vec<(String, Statement, Several)> = Vec::new();
         for (sql, all) in kinds {
@@ -95,8 +87,11 @@ impl PgConnection {
                 of_it.ok_or_else(misshapen)?.push(row);
                 Ok(())
             })?;
-            let found = all.into_iter().map(|values| LookUp { sql: sql.clone(), values }).zip(rows);
-            self.ahead.borrow_mut().found.extend(found);
+            let (mut ahead, found) = (self.ahead.borrow_mut(), all.into_iter().zip(rows));
+            match ahead.found.iter_mut().find(|(known, _)| *known == sql) {
+                Some((_, known)) => known.extend(found),
+                None => ahead.found.push((sql, found.collect())),
+            }
         }
         Ok(())
     }
