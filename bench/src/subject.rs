@@ -44,8 +44,8 @@ impl Subject {
         }
         let scratch = tempfile::Builder::new().prefix("bench-").tempdir_in(target)?;
         let config = scratch.path().join("yesgate.toml");
-        // An empty configuration, not whatever the user has.
-        fs::write(&config, "")?;
+        // Not whatever the user has: what holds without a configuration, but a client may ask as fast as it can.
+        fs::write(&config, "[asking]\nper_minute = 1000000\nopen = 1000000\n")?;
         Ok(Self { yesgate: folder.join("yesgate"), own, scratch, config })
     }
 
