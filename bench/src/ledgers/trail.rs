@@ -44,8 +44,8 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
     let more = long.peak.above(&short.peak);
     Ok(Section {
         title: "The whole audit trail",
-        how: "`yesgate audit verify` of a file, with trails that real questions and redemptions wrote, four rows each. The \
-              peak is the most that the process had in memory, as it was last seen, every few milliseconds."
+        how: "`yesgate audit verify` of a file, with trails that real questions and redemptions wrote, four rows each. None of \
+              those calls has ended, and what has not ended stays in memory: this is the most that a trail can take. The peak is the most that the process had in memory, as it was last seen, every few milliseconds."
             .to_owned(),
         columns: vec!["rows", "time", "for each row", "peak"],
         rows,
