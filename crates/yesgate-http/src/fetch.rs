@@ -16,7 +16,6 @@ use http::header::{
 };
 use http::uri::{PathAndQuery, Scheme};
 use http::{Request, StatusCode};
-use rustls::ClientConfig;
 use tokio::time::timeout;
 
 use self::connect::Connector;
@@ -29,7 +28,7 @@ use self::names::{Resolver, SystemNames};
 use self::parts::Parts;
 use self::place::Reach;
 use self::pool::{Host, Pool};
-use self::trust::Authorities;
+use self::trust::{Authorities, Trust};
 use crate::edge::crew;
 use crate::patience::within;
 
@@ -111,30 +110,48 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    /// Makes a client that trusts whom the system trusts.
+    /// Makes a client that trusts whom the system trusts; that is read with the first connection over TLS.
+    pub fn new(limits: FetchLimits) -> Self {
+        Self::trusting(Trust::of_the_system(), limits)
+    }
+
+    /// Makes a client for an address that is known already. Where TLS leads there, it hears now that nobody can be trusted.
     ///
     /// # Errors
-    /// When the system's certificates cannot be read.
-    pub fn new(limits: FetchLimits) -> Result<Self, TrustError> {
-        Ok(Self::trusting(&trust::of_the_system()?, limits))
+    /// When the system's certificates cannot be read, and are needed.
+    pub fn for_address(address: &str, limits: FetchLimits) -> Result<Self, TrustError> {
+        let client = Self::new(limits);
+        client.prepare_for(address)?;
+        Ok(client)
+    }
+
+    /// Reads now whom the system trusts, where TLS leads to this address.
+    ///
+    /// # Errors
+    /// When the system's certificates cannot be read, and are needed.
+    pub fn prepare_for(&self, address: &str) -> Result<(), TrustError> {
+        match address.get(..HTTPS.len()) {
+            Some(scheme) if scheme.eq_ignore_ascii_case(HTTPS) => self.connector.trust().read(),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Makes a client that goes no further than `reach`, for addresses that strangers name. It trusts these authorities
     /// besides the system's.
     ///
     /// # Errors
-    /// When the system's certificates or these cannot be used.
+    /// When there are such authorities and they cannot be used.
     pub fn reaching(reach: Reach, authorities: Authorities, limits: FetchLimits) -> Result<Self, TrustError> {
         let resolver = Resolver::new(Arc::new(SystemNames), reach);
-        Ok(Self::resolving(&trust::with(authorities)?, resolver, limits))
+        Ok(Self::resolving(Trust::with(authorities)?, resolver, limits))
     }
 
-    fn trusting(tls: &ClientConfig, limits: FetchLimits) -> Self {
-        Self::resolving(tls, Resolver::new(Arc::new(SystemNames), Reach::Anywhere), limits)
+    fn trusting(trust: Trust, limits: FetchLimits) -> Self {
+        Self::resolving(trust, Resolver::new(Arc::new(SystemNames), Reach::Anywhere), limits)
     }
 
-    fn resolving(tls: &ClientConfig, resolver: Resolver, limits: FetchLimits) -> Self {
-        let connector = Connector::new(tls.clone(), resolver, limits.connect);
+    fn resolving(trust: Trust, resolver: Resolver, limits: FetchLimits) -> Self {
+        let connector = Connector::new(trust, resolver, limits.connect);
         Self { connector, pools: (0..=crew::most()).map(|_| Pool::default()).collect(), limits }
     }
 
@@ -216,6 +233,9 @@ impl HttpClient {
         Ok(Line::over(stream))
     }
 }
+
+/// What an address begins with that TLS leads to.
+const HTTPS: &str = "https:";
 
 /// Whether a request may have been written.
 #[derive(Clone, Copy, Debug)]

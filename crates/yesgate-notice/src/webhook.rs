@@ -85,7 +85,7 @@ impl Webhook {
     /// # Errors
     /// When the certificates that the system trusts cannot be read.
     pub fn new(url: HttpUrl, secret: WebhookSecret, link: Link) -> Result<Self, TrustError> {
-        Ok(Self { client: HttpClient::new(LIMITS)?, url, secret, link })
+        Ok(Self { client: HttpClient::for_address(url.as_str(), LIMITS)?, url, secret, link })
     }
 
     /// Sends a notice until it is taken, or until it is given up.

@@ -64,7 +64,7 @@ impl Issuer {
         if !is_safe(&issuer) || !keys.as_ref().is_none_or(is_safe) {
             return Err(IssuerError::Clear);
         }
-        let client = HttpClient::new(LIMITS)?;
+        let client = HttpClient::for_address(issuer.as_str(), LIMITS)?;
         let place = match keys {
             Some(url) => Place::Written(Box::new(Keys::new(client.clone(), url))),
             None => Place::Described(Described::default()),

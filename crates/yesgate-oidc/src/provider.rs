@@ -109,7 +109,8 @@ impl Provider {
     /// # Errors
     /// When the certificates that the system trusts cannot be read.
     pub fn new(settings: ProviderSettings) -> Result<Self, TrustError> {
-        Ok(Self { settings, client: HttpClient::new(fetching::LIMITS)?, known: Mutex::new(None) })
+        let client = HttpClient::for_address(settings.issuer.as_str(), fetching::LIMITS)?;
+        Ok(Self { settings, client, known: Mutex::new(None) })
     }
 
     /// Whether the provider describes itself as one that can be used.

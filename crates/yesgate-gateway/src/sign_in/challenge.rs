@@ -22,7 +22,7 @@ use yesgate_http::fetch::{FetchLimits, HttpClient};
 /// The challenge of the server at this address. `None` where it makes none, or is silent: then there are
 /// other ways to find its authorization server, and they say what is wrong.
 pub(super) async fn challenge(server: &Url) -> Option<String> {
-    let client = HttpClient::new(LIMITS).ok()?;
+    let client = HttpClient::new(LIMITS);
     let answer = client.send(question(server)?).await.ok()?;
     (answer.status == StatusCode::UNAUTHORIZED).then(|| best(server, &answer.headers)).flatten()
 }

@@ -9,16 +9,17 @@ use std::future::poll_fn;
 use std::time::Duration;
 
 use http::Uri;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use http::uri::Scheme;
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower_service::Service;
 
 use super::error::ConnectTimeout;
 use super::names::Resolver;
+use super::trust::Trust;
 
 /// A connection before anything is said over it.
 pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
@@ -26,38 +27,49 @@ pub(super) type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 /// Makes connections, in the clear or over TLS as the address says.
 #[derive(Clone, Debug)]
 pub(super) struct Connector {
-    https: HttpsConnector<HttpConnector<Resolver>>,
+    http: HttpConnector<Resolver>,
+    trust: Trust,
     resolver: Resolver,
     limit: Duration,
 }
 
 impl Connector {
     /// Makes connections within `limit`, as far as `resolver` goes.
-    pub(super) fn new(tls: ClientConfig, resolver: Resolver, limit: Duration) -> Self {
+    pub(super) fn new(trust: Trust, resolver: Resolver, limit: Duration) -> Self {
         let mut http = HttpConnector::new_with_resolver(resolver.clone());
         http.enforce_http(false);
         http.set_nodelay(true);
         http.set_keepalive(Some(TCP_KEEPALIVE));
         // Shared among the addresses of a name, so that a dead first one leaves time for the next.
         http.set_connect_timeout(Some(limit));
-        let https = HttpsConnectorBuilder::new()
-            .with_tls_config(tls)
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(http);
-        Self { https, resolver, limit }
+        Self { http, trust, resolver, limit }
     }
 
     /// Makes a connection.
     pub(super) async fn connect(&self, address: Uri) -> Result<Stream, BoxError> {
         self.resolver.admit(address.host().unwrap_or_default())?;
-        let mut https = self.https.clone();
         let connecting = async {
-            poll_fn(|cx| https.poll_ready(cx)).await?;
-            https.call(address).await
+            if address.scheme() == Some(&Scheme::HTTPS) {
+                let https = HttpsConnector::from((self.http.clone(), self.trust.settings().await?));
+                return reach(https, address).await;
+            }
+            Ok(MaybeHttpsStream::Http(reach(self.http.clone(), address).await?))
         };
         timeout(self.limit, connecting).await.map_err(|_| ConnectTimeout)?
     }
+
+    /// Whom TLS connections are trusted by.
+    pub(super) const fn trust(&self) -> &Trust {
+        &self.trust
+    }
+}
+
+async fn reach<C>(mut connector: C, address: Uri) -> Result<C::Response, BoxError>
+where
+    C: Service<Uri, Error: Into<BoxError>>,
+{
+    poll_fn(|cx| connector.poll_ready(cx)).await.map_err(Into::into)?;
+    connector.call(address).await.map_err(Into::into)
 }
 
 type BoxError = Box<dyn Error + Send + Sync>;

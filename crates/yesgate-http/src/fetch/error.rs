@@ -47,6 +47,9 @@ pub enum NotSentReason {
     /// The server is not who it should be, or speaks no TLS.
     #[error("no trusted TLS connection to the server could be made")]
     Tls,
+    /// Whom the system trusts could not be read, so nobody is.
+    #[error("the system's certificates cannot be used")]
+    NoTrust,
     /// The connection took longer than allowed.
     #[error("the connection to the server took longer than allowed")]
     TooSlow,
@@ -137,6 +140,9 @@ fn connect_reason(error: &(dyn Error + 'static)) -> NotSentReason {
         }
         if cause.is::<OutOfReach>() {
             return NotSentReason::OutOfReach;
+        }
+        if cause.is::<TrustError>() {
+            return NotSentReason::NoTrust;
         }
         if cause.is::<rustls::Error>() {
             return NotSentReason::Tls;

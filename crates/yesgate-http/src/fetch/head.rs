@@ -4,7 +4,7 @@
 
 use std::mem::MaybeUninit;
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use http::{Method, Request, StatusCode};
 use httparse::{ParserConfig, Status};
@@ -92,10 +92,18 @@ pub(super) fn read(buffer: &mut BytesMut, asked: &Method) -> Result<Option<Head>
         headers.append(name, value);
     }
     let framing = framing(status, &headers, asked)?;
-    let closes = !is_current || framing == Framing::Close || says(&headers, &CONNECTION, "close");
-    let afterwards = if closes { Afterwards::Closed } else { Afterwards::Free };
-    drop(buffer.split_to(length));
+    let afterwards = match (is_current, framing) {
+        (true, Framing::Length(_) | Framing::Chunked) => after(&headers),
+        (false, _) | (true, Framing::Close) => Afterwards::Closed,
+    };
+    // Not taken apart: a buffer in two hands cannot be filled again.
+    buffer.advance(length);
     Ok(Some(Head { status, headers, framing, afterwards }))
+}
+
+/// What becomes of a connection by the head of a request or an answer (RFC 9112 §9.6).
+pub(super) fn after(headers: &HeaderMap) -> Afterwards {
+    if says(headers, &CONNECTION, "close") { Afterwards::Closed } else { Afterwards::Free }
 }
 
 /// RFC 9112 §6.3.

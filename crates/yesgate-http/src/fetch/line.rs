@@ -5,7 +5,7 @@
 //!
 //! INVARIANT: a request comes back only when not even an attempt was made to write it.
 //! INVARIANT: it is free for the next request only when all of the last one was written and all of its answer was read,
-//! and nothing came after that.
+//! nothing came after that, and neither side said that it was the last.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -82,12 +82,16 @@ impl Line {
         }
         self.rest = Rest::Head;
         let method = request.method().clone();
+        let after_request = head::after(request.headers());
         let head = head::write(&request, request.body().length());
         let mut unsent = request.into_body().into_pieces();
         unsent.push_front(head);
-        std::future::poll_fn(|cx| self.poll_exchange(cx, &mut unsent, &method))
-            .await
-            .map_err(Unanswered::Lost)
+        let answered = std::future::poll_fn(|cx| self.poll_exchange(cx, &mut unsent, &method)).await;
+        // Either side may say that this was the last one.
+        if after_request == Afterwards::Closed {
+            self.afterwards = Afterwards::Closed;
+        }
+        answered.map_err(Unanswered::Lost)
     }
 
     /// Writes what can be written, and reads what has come: a server may answer before it has heard everything.
@@ -181,7 +185,7 @@ impl Line {
                         if *left == 0 {
                             self.rest = Rest::Nothing;
                         }
-                        return Poll::Ready(Some(Ok(self.buffer.split_to(here).freeze())));
+                        return Poll::Ready(Some(Ok(taken(&mut self.buffer, here))));
                     }
                     usize::try_from(*left).unwrap_or(usize::MAX).clamp(LEAST, MOST)
                 }
@@ -257,6 +261,18 @@ impl Line {
     }
 }
 
+/// Takes the first so many bytes out of a buffer. A few are copied: then the next answer needs no new buffer.
+fn taken(buffer: &mut BytesMut, length: usize) -> Bytes {
+    match buffer.get(..length) {
+        Some(few) if length <= COPIED => {
+            let copy = Bytes::copy_from_slice(few);
+            buffer.advance(length);
+            copy
+        }
+        Some(_) | None => buffer.split_to(length).freeze(),
+    }
+}
+
 /// What a look at the stream brought.
 #[derive(Clone, Copy, Debug)]
 enum Came {
@@ -274,6 +290,9 @@ impl fmt::Debug for Line {
 
 /// How many pieces of a request are written in one go.
 const SLICES: usize = 8;
+
+/// How much of an answer is rather copied.
+const COPIED: usize = 1024;
 
 /// How much is read in one go: at least, usually, and at most.
 const LEAST: usize = 1024;

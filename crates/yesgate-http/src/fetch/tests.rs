@@ -14,6 +14,7 @@ use tokio::time::pause;
 use super::error::FetchError;
 use super::events::EventStream;
 use super::parts::Parts;
+use super::trust::Trust;
 use super::{Answer, AnswerBody, FetchLimits, HttpClient};
 
 mod bodies;
@@ -138,7 +139,7 @@ fn client() -> HttpClient {
 
 fn client_with(limits: FetchLimits) -> HttpClient {
     // An empty list of whom to trust: the system's own is none of these tests' business.
-    HttpClient::trusting(&tls::settings([]), limits)
+    HttpClient::trusting(Trust::these(tls::settings([])), limits)
 }
 
 /// Waits for something, and once `when` has come lets the time pass as fast as it can: what is too slow is found

@@ -89,7 +89,7 @@ fn fault_of(error: FetchError) -> DocumentFault {
     match error {
         FetchError::TooLarge => DocumentFault::TooLarge,
         FetchError::TooSlow | FetchError::NotSent(NotSentReason::TooSlow) => DocumentFault::TooSlow,
-        FetchError::NotSent(NotSentReason::Tls) => DocumentFault::Tls,
+        FetchError::NotSent(NotSentReason::Tls | NotSentReason::NoTrust) => DocumentFault::Tls,
         FetchError::NotSent(NotSentReason::Address) => DocumentFault::Address,
         FetchError::NotSent(
             NotSentReason::OutOfReach

@@ -41,7 +41,7 @@ async fn issuer(first: &Signer, second: &Signer, after: usize) -> (String, Arc<A
 async fn keys_are_fetched_anew_for_a_new_one_and_once_a_minute_at_most() {
     let (first, second) = (Signer::new(), Signer::new());
     let (url, fetched) = issuer(&first, &second, 1).await;
-    let keys = Keys::new(HttpClient::new(LIMITS).unwrap(), url.parse().unwrap());
+    let keys = Keys::new(HttpClient::new(LIMITS), url.parse().unwrap());
     let at = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
     let head = |kid: &str| format!(r#"{{"alg":"EdDSA","kid":"{kid}"}}"#);
     let (old, new) = (first.sign(&head("one"), "{}"), second.sign(&head("two"), "{}"));
@@ -68,7 +68,7 @@ async fn keys_are_fetched_anew_for_a_new_one_and_once_a_minute_at_most() {
 #[tokio::test]
 async fn without_keys_nothing_is_taken() {
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let keys = Keys::new(HttpClient::new(LIMITS).unwrap(), format!("http://{gone}/keys").parse().unwrap());
+    let keys = Keys::new(HttpClient::new(LIMITS), format!("http://{gone}/keys").parse().unwrap());
     let token = Signer::new().sign(r#"{"alg":"EdDSA","kid":"one"}"#, "{}");
     assert!(keys.verify(&token, Timestamp::UNIX_EPOCH).await.is_err());
 }
@@ -86,7 +86,7 @@ async fn an_issuer_that_is_away_is_not_asked_for_each_token() {
             drop(socket);
         }
     });
-    let keys = Keys::new(HttpClient::new(LIMITS).unwrap(), url.parse().unwrap());
+    let keys = Keys::new(HttpClient::new(LIMITS), url.parse().unwrap());
     let at = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
     let token = Signer::new().sign(r#"{"alg":"EdDSA","kid":"one"}"#, "{}");
     for bad in ["", "no token", "a.b.c", &token.replacen('.', "..", 1)] {

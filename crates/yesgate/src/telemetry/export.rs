@@ -47,7 +47,7 @@ impl Export {
             .build()
             .context("no thread could be started")?;
         let collector = Collector {
-            client: HttpClient::new(LIMITS)?,
+            client: HttpClient::for_address(url, LIMITS)?,
             runtime: runtime.handle().clone(),
             is_failing: AtomicBool::new(false),
         };

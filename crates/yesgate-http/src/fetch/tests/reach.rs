@@ -15,7 +15,7 @@ use crate::fetch::error::{FetchError, NotSentReason};
 use crate::fetch::names::{Names, Resolver};
 use crate::fetch::parts::Parts;
 use crate::fetch::place::Reach;
-use crate::fetch::trust::{Authorities, NoAuthorities};
+use crate::fetch::trust::{Authorities, NoAuthorities, Trust};
 use crate::fetch::{FetchLimits, HttpClient};
 
 /// Names that have other addresses each time they are looked up, and at last none.
@@ -47,7 +47,7 @@ impl Names for Turning {
 
 fn client(names: &Arc<Turning>, reach: Reach) -> HttpClient {
     let resolver = Resolver::new(Arc::<Turning>::clone(names), reach);
-    HttpClient::resolving(&tls::settings([]), resolver, FetchLimits::default())
+    HttpClient::resolving(Trust::these(tls::settings([])), resolver, FetchLimits::default())
 }
 
 fn get(address: &str) -> Request<Parts> {
@@ -99,8 +99,7 @@ async fn a_mixed_answer_is_refused() {
 #[tokio::test]
 async fn an_address_in_any_spelling_is_refused() {
     let server = Server::saying(b"").await;
-    let client = HttpClient::reaching(Reach::Public, Authorities::default(), FetchLimits::default());
-    let Ok(client) = client else { return };
+    let client = HttpClient::reaching(Reach::Public, Authorities::default(), FetchLimits::default()).unwrap();
     let port = server.address.port();
     for host in
         ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "0", "[::1]", "[::ffff:127.0.0.1]"]

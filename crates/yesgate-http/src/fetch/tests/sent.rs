@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::Request;
+use http::header::{CONNECTION, HeaderValue};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
@@ -75,6 +76,23 @@ async fn a_connection_is_kept_and_used_again() {
     }
     assert_eq!(server.connections(), 1);
     assert_eq!(server.requests().len(), 3);
+}
+
+/// RFC 9112 §9.6: whoever says `close` sends nothing more. The server closes when it has answered, whether it says so or
+/// not, and a request that met that would be lost.
+#[tokio::test]
+async fn a_connection_is_not_used_again_after_a_request_that_said_close() {
+    let server =
+        Server::start(|mut peer| async move { while peer.request().await && peer.say(OK).await {} }).await;
+    let client = client();
+    for told in ["close", "te, Close"] {
+        let mut request = server.post("look");
+        request.headers_mut().insert(CONNECTION, HeaderValue::from_static(told));
+        client.send(request).await.unwrap();
+    }
+    client.send(server.post("pay")).await.unwrap();
+    assert_eq!(server.connections(), 3);
+    assert_eq!(server.requests(), [(1, "look".into()), (2, "look".into()), (3, "pay".into())]);
 }
 
 #[tokio::test]

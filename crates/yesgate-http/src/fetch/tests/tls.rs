@@ -15,6 +15,7 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig, ServerConnection, Stream
 use super::{Server, client, whole_of};
 use crate::fetch::error::{FetchError, NotSentReason};
 use crate::fetch::parts::Parts;
+use crate::fetch::trust::Trust;
 use crate::fetch::{FetchLimits, HttpClient};
 
 /// TLS settings that trust these certificates alone.
@@ -68,7 +69,11 @@ fn pay(address: SocketAddr) -> Request<Parts> {
 async fn a_server_that_is_not_trusted_is_sent_nothing() {
     let (address, server) = serve_one();
     // The system's list, as the gateway uses it, does not have this certificate either.
-    let client = HttpClient::new(FetchLimits::default()).unwrap_or_else(|_| client());
+    let of_the_system = HttpClient::new(FetchLimits::default());
+    let client = match of_the_system.prepare_for("https://localhost/") {
+        Ok(()) => of_the_system,
+        Err(_) => client(),
+    };
     let error = client.send(pay(address)).await.unwrap_err();
     assert_eq!(error, FetchError::NotSent(NotSentReason::Tls));
     assert_eq!(server.join().unwrap(), b"");
@@ -77,7 +82,7 @@ async fn a_server_that_is_not_trusted_is_sent_nothing() {
 #[tokio::test]
 async fn a_server_that_is_trusted_answers() {
     let (address, server) = serve_one();
-    let client = HttpClient::trusting(&settings([certificate()]), FetchLimits::default());
+    let client = HttpClient::trusting(Trust::these(settings([certificate()])), FetchLimits::default());
     assert_eq!(whole_of(client.send(pay(address)).await.unwrap()).unwrap(), "paid");
     assert!(server.join().unwrap().starts_with(b"POST / HTTP/1.1\r\n"));
 }

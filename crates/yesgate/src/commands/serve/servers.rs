@@ -92,7 +92,7 @@ impl Workshop {
             metrics: Metrics::new(),
             manners: Arc::default(),
             tracing,
-            client: HttpClient::new(limits)?,
+            client: HttpClient::new(limits),
             children: Arc::new(Semaphore::new(serve.limits.children)),
         })
     }
@@ -201,6 +201,8 @@ impl Workshop {
                 sign_ins::sign_in(name, http, vault)?.map(|sign_in| Arc::new(sign_in) as Arc<dyn Credentials>)
             }
         };
+        // Whoever starts a gateway that could trust nobody hears it now, not with the first call.
+        self.client.prepare_for(http.url.as_str())?;
         let uri = http.url.as_str().parse()?;
         Ok((Place::Web(WebPlace { uri, headers, credentials }), identity))
     }

@@ -38,7 +38,8 @@ impl Outside {
             whole: Duration::from_secs(20),
             ..FetchLimits::default()
         };
-        Ok(Self { client: HttpClient::new(limits)?, origin: endpoint.origin(), cookies: Mutex::default() })
+        let client = HttpClient::for_address(endpoint.as_str(), limits)?;
+        Ok(Self { client, origin: endpoint.origin(), cookies: Mutex::default() })
     }
 
     pub(super) async fn get(&self, address: &str) -> Stepped<Said> {
