@@ -7,11 +7,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
 use sha2::{Digest as _, Sha256};
 
 use crate::caller::Caller;
-use crate::id::{ServerName, ToolName, base32};
+use crate::id::{ServerName, ToolName, base32, parsed};
 use crate::json::CanonicalJson;
 use crate::mode::Mode;
 
@@ -42,8 +42,7 @@ impl Hasher {
 }
 
 /// Thirty-two bytes of SHA-256.
-#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
@@ -61,11 +60,33 @@ impl Digest {
     pub fn short(&self) -> String {
         self.to_string().chars().take(12).collect()
     }
+
+    /// The sixty-four letters. Every question has half a dozen digests, and each is written with every change of it.
+    fn letters(&self) -> [u8; 64] {
+        let letter = |half: u8| if half < 10 { b'0' + half } else { b'a' + (half - 10) };
+        let mut letters = [0; 64];
+        for (pair, byte) in letters.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
+            *pair = [letter(byte >> 4), letter(byte & 15)];
+        }
+        letters
+    }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(str::from_utf8(&self.letters()).map_err(|_| fmt::Error)?)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(str::from_utf8(&self.letters()).map_err(ser::Error::custom)?)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        parsed(deserializer)
     }
 }
 

@@ -6,10 +6,12 @@
 //! Every call carries half a dozen of them from room to room, so a clone shares its text.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Says why a text is no id or name.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -26,13 +28,74 @@ impl ParseIdError {
     }
 }
 
+/// Reads what is parsed from a text, without a copy of that text.
+pub(crate) fn parsed<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: fmt::Display>,
+{
+    struct Text<T>(PhantomData<T>);
+
+    impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for Text<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+            text.parse().map_err(E::custom)
+        }
+    }
+
+    deserializer.deserialize_str(Text(PhantomData))
+}
+
+/// What a type that is a text of some form has besides that form.
+macro_rules! text_type {
+    ($name:ident) => {
+        impl TryFrom<String> for $name {
+            type Error = ParseIdError;
+
+            fn try_from(text: String) -> Result<Self, ParseIdError> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> Self {
+                name.0.as_ref().to_owned()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                parsed(deserializer)
+            }
+        }
+    };
+}
+
 /// Declares an id: a prefix and sixteen random characters (80 bits).
 macro_rules! id_type {
     ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
         pub struct $name(Arc<str>);
+
+        text_type!($name);
 
         impl $name {
             /// The prefix that every such id begins with.
@@ -66,25 +129,6 @@ macro_rules! id_type {
             }
         }
 
-        impl TryFrom<String> for $name {
-            type Error = ParseIdError;
-
-            fn try_from(text: String) -> Result<Self, ParseIdError> {
-                text.parse()
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> Self {
-                id.0.as_ref().to_owned()
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
     };
 }
 
@@ -127,9 +171,10 @@ id_type!(
 macro_rules! name_type {
     ($(#[$doc:meta])* $name:ident, $expected:literal, $allowed:expr) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
         pub struct $name(Arc<str>);
+
+        text_type!($name);
 
         impl $name {
             /// The name as text.
@@ -151,25 +196,6 @@ macro_rules! name_type {
             }
         }
 
-        impl TryFrom<String> for $name {
-            type Error = ParseIdError;
-
-            fn try_from(text: String) -> Result<Self, ParseIdError> {
-                text.parse()
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(name: $name) -> Self {
-                name.0.as_ref().to_owned()
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
     };
 }
 

@@ -10,6 +10,7 @@
 //! - `serde_json::from_str::<Value>` is not used: it lets the last of two equal keys win, and it
 //!   reads the text *inside* an object whose only key is serde_json's private raw-value marker.
 
+mod canonical;
 mod lookalike;
 mod number;
 pub(crate) mod plain;
@@ -54,7 +55,7 @@ impl CanonicalJson {
         if is_deeper_than(value, MAX_DEPTH) {
             return Err(JsonError::TooDeep { limit: MAX_DEPTH });
         }
-        match serde_json_canonicalizer::to_string(value) {
+        match canonical::spelled(value) {
             Ok(text) => Ok(Self::written(text.into())),
             Err(error) => Err(JsonError::syntax(&error)),
         }
@@ -82,7 +83,7 @@ impl CanonicalJson {
     pub fn as_str(&self) -> &str {
         // INVARIANT: only numbers that are none cannot be written, and `Value` has no such. Were there one, the
         // text would be no JSON: what is digested and sent is this text, so nothing could run by it.
-        let write = || serde_json_canonicalizer::to_string(self.value().as_ref()).unwrap_or_default().into();
+        let write = || canonical::spelled(self.value().as_ref()).unwrap_or_default().into();
         self.0.text.get_or_init(write)
     }
 

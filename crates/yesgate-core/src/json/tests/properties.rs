@@ -81,6 +81,11 @@ proptest! {
     }
 
     #[test]
+    fn what_is_plain_is_spelled_as_anything_else_is(value in values()) {
+        prop_assert_eq!(canonical(&value).to_string(), serde_json_canonicalizer::to_string(&value).unwrap());
+    }
+
+    #[test]
     fn key_order_blanks_and_spelling_do_not_change_the_text(value in values()) {
         let other = lenient(&respelled(&value)).unwrap();
         prop_assert_eq!(canonical(&other).to_string(), canonical(&value).to_string());
