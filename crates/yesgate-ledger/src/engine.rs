@@ -32,7 +32,7 @@ pub(crate) trait Sql {
     fn write_many(
         &self,
         sql: &str,
-        all: &[Vec<Value<'static>>],
+        all: &[&[Value<'static>]],
         expected: &Expected,
     ) -> Result<(), LedgerError> {
         all.iter().try_for_each(|values| self.write(sql, values, expected.clone()))

@@ -319,12 +319,14 @@ impl Ledger {
         Ok(Swept { expired, lost })
     }
 
-    /// Whether the clock of any question ran out, and nobody has noticed. To look holds nobody up.
+    /// Whether there is anything to [`Self::sweep`]: the clock of a question ran out, or whoever ran one is over, and nobody
+    /// has noticed; or the end of a commit is not known. To look holds nobody up.
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn is_any_due(&self) -> Result<bool, LedgerError> {
-        self.store.any_due(self.now()).await
+    pub async fn is_any_over(&self) -> Result<bool, LedgerError> {
+        let now = self.now();
+        Ok(self.store.is_in_doubt() || self.store.any_due(now).await? || self.store.any_dead(now).await?)
     }
 
     /// Whether a start of the gateway is over, however it ended.

@@ -36,7 +36,7 @@ use tokio::sync::{mpsc, oneshot};
 use yesgate_core::clock::Clock;
 use yesgate_core::id::BootId;
 
-use self::writer::{Job, Writer};
+use self::writer::{Doubt, Job, Writer};
 use crate::boots::{Alive, Boots};
 use crate::change::Change;
 use crate::changes::{Bell, Changes};
@@ -67,6 +67,8 @@ pub(crate) struct Store {
     alive: OnceLock<Alive>,
     /// Where the database is, and what this node knows of being seen there; none: it is a file or nowhere.
     database: Option<(DatabaseAddress, Seen)>,
+    /// Files tell how a commit ended.
+    doubt: Doubt,
     skew: Skew,
     readiness: Known,
 }
@@ -105,6 +107,7 @@ impl Store {
             threads: vec![writer, reader],
             watcher: Mutex::new(Some(watcher)),
             database: None,
+            doubt: Doubt::default(),
             skew: Skew::default(),
             readiness: Known::default(),
             bell,
@@ -131,6 +134,7 @@ impl Store {
             threads: vec![writer],
             watcher: Mutex::default(),
             database: None,
+            doubt: Doubt::default(),
             skew: Skew::default(),
             readiness: Known::default(),
             bell,
@@ -154,9 +158,11 @@ impl Store {
         let set_up = move || {
             let opening = Arc::clone(&seal_of_writer);
             let engine = PgWriter::open(at, opening, boot, seen_by_writer, clock, skew_of_writer)?;
-            Ok((Writer::new(Box::new(engine), seal_of_writer, bell_of_writer, Life::Rows), ()))
+            let writer = Writer::new(Box::new(engine), seal_of_writer, bell_of_writer, Life::Rows);
+            let doubt = writer.doubt();
+            Ok((writer, doubt))
         };
-        let (writes, writer, ()) = start("ledger-writer", set_up, Writer::serve).await?;
+        let (writes, writer, doubt) = start("ledger-writer", set_up, Writer::serve).await?;
         let (reads, queue) = mpsc::channel(QUEUE);
         let queue = Arc::new(tokio::sync::Mutex::new(queue));
         let mut threads = vec![writer];
@@ -178,6 +184,7 @@ impl Store {
             life: Life::Rows,
             alive: OnceLock::new(),
             database: Some((address, seen)),
+            doubt,
             skew,
             readiness: Known::default(),
         })
@@ -226,6 +233,11 @@ impl Store {
     /// Begins to listen for commits.
     pub(crate) fn changes(&self) -> Changes {
         self.bell.listen()
+    }
+
+    /// Whether a commit was lost sight of, and nobody has found out since how it ended.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.doubt.is_there()
     }
 
     /// Hands a change to the writer.

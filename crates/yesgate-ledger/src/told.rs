@@ -3,6 +3,8 @@
 //! The same reading is used twice: when a change is stored, so that none gets in without rows that
 //! account for it, and when the ledger is verified, so that none got in behind our back.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use yesgate_core::assurance::Assurance;
 use yesgate_core::audit::{AuditEvent, Signed};
@@ -10,12 +12,11 @@ use yesgate_core::budget::Counted;
 use yesgate_core::digest::{CallDigest, Digest, Hasher};
 use yesgate_core::id::BootId;
 use yesgate_core::intent::{Answer, DoneKind, Event, Intent, State};
-use yesgate_core::proof::Proof;
 
 use crate::head::nanoseconds;
 use crate::spending::Spending;
 
-/// The part of an intent that its audit rows determine.
+/// The part of an intent that its audit rows determine. What few have is boxed: a look at a long trail holds many of these.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub(crate) struct Told {
     state: State,
@@ -24,15 +25,21 @@ pub(crate) struct Told {
     /// The yeses that were counted, where several people must agree.
     yeses: Vec<Yes>,
     boot: Option<BootId>,
-    counted: Option<Counted>,
+    counted: Option<Box<Counted>>,
 }
 
 /// Who said the yes that stands, and how well that was proven.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 struct Yes {
-    by: String,
+    by: Box<str>,
     assurance: Assurance,
-    signed: Option<Signed>,
+    signed: Option<Box<Signed>>,
+}
+
+impl Yes {
+    fn of(by: &str, assurance: Assurance, signed: Option<&Signed>) -> Self {
+        Self { by: by.into(), assurance, signed: signed.cloned().map(Box::new) }
+    }
 }
 
 /// The rows tell of a step that was not possible.
@@ -46,14 +53,14 @@ impl Told {
             .decision()
             .filter(|decision| decision.answer == Answer::Approve && keeps_yes(intent.state()))
             .map(|decision| Yes {
-                by: decision.by.clone(),
+                by: decision.by.as_str().into(),
                 assurance: decision.assurance,
-                signed: decision.proof.as_ref().map(Proof::signed),
+                signed: decision.proof.as_ref().map(|proof| Box::new(proof.signed())),
             });
         let yeses = intent.yeses().iter().map(|yes| Yes {
-            by: yes.by.clone(),
+            by: yes.by.as_str().into(),
             assurance: yes.assurance,
-            signed: yes.proof.as_ref().map(Proof::signed),
+            signed: yes.proof.as_ref().map(|proof| Box::new(proof.signed())),
         });
         Self {
             state: intent.state(),
@@ -61,7 +68,7 @@ impl Told {
             yes,
             yeses: yeses.collect(),
             boot: intent.boot().cloned(),
-            counted: intent.counted(),
+            counted: intent.counted().map(Box::new),
         }
     }
 
@@ -85,8 +92,17 @@ impl Told {
     }
 
     /// What it counts in budgets.
-    pub(crate) const fn counted(&self) -> Option<&Counted> {
-        self.counted.as_ref()
+    pub(crate) fn counted(&self) -> Option<&Counted> {
+        self.counted.as_deref()
+    }
+
+    /// Shares the name of a process with all that it ran.
+    pub(crate) fn share_boot(&mut self, known: &mut BTreeSet<BootId>) {
+        let Some(boot) = &mut self.boot else { return };
+        match known.get(boot) {
+            Some(known) => boot.clone_from(known),
+            None => drop(known.insert(boot.clone())),
+        }
     }
 
     /// The state.
@@ -102,11 +118,11 @@ impl Told {
         }
         match event {
             AuditEvent::Approved { by, assurance, counted, signed, own_call: _ } => {
-                told.yes = Some(Yes { by: by.clone(), assurance: *assurance, signed: signed.clone() });
-                told.counted.clone_from(counted);
+                told.yes = Some(Yes::of(by, *assurance, signed.as_ref()));
+                told.counted = counted.clone().map(Box::new);
             }
             AuditEvent::YesCounted { by, assurance, signed } => {
-                told.yeses.push(Yes { by: by.clone(), assurance: *assurance, signed: signed.clone() });
+                told.yeses.push(Yes::of(by, *assurance, signed.as_ref()));
             }
             AuditEvent::Redeemed { boot } => told.boot = Some(boot.clone()),
             AuditEvent::Opened { .. }

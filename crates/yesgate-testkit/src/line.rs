@@ -8,7 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -42,6 +42,8 @@ struct Inside {
     cut: Mutex<Option<Cut>>,
     /// How long each piece takes, in either way.
     micros: AtomicU64,
+    /// Whether answers come one byte after the other.
+    drips: AtomicBool,
     ends: Mutex<BTreeMap<u64, [UnixStream; 2]>>,
     /// How often it was cut.
     cuts: AtomicU64,
@@ -92,10 +94,16 @@ impl Line {
         self.inside.micros.store(u64::try_from(delay.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
+    /// From now on answers come one byte after the other, each by itself.
+    pub fn drip(&self) {
+        self.inside.drips.store(true, Ordering::Relaxed);
+    }
+
     /// From now on it is whole and fast.
     pub fn mend(&self) {
         *lock(&self.inside.cut) = None;
         self.slow_down(Duration::ZERO);
+        self.inside.drips.store(false, Ordering::Relaxed);
     }
 
     /// How many connections were cut.
@@ -194,7 +202,14 @@ fn answer(mut from: UnixStream, mut to: UnixStream, inside: &Inside) {
             drop(from.shutdown(Shutdown::Both));
             break;
         }
-        drop(to.write_all(part));
+        if inside.drips.load(Ordering::Relaxed) {
+            for byte in part.chunks(1) {
+                drop(to.write_all(byte));
+                thread::sleep(BETWEEN_DROPS);
+            }
+        } else {
+            drop(to.write_all(part));
+        }
     }
     drop(to.shutdown(Shutdown::Both));
 }
@@ -213,4 +228,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Long enough for whoever listens to take each byte by itself.
+const BETWEEN_DROPS: Duration = Duration::from_micros(20);
 const NAME: &str = ".s.PGSQL.5432";

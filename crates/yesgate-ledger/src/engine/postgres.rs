@@ -12,6 +12,7 @@ pub(crate) mod connection;
 mod fault;
 pub(crate) mod inspection;
 mod many;
+mod reach;
 mod replication;
 pub(crate) mod schema;
 mod tls;

@@ -72,14 +72,16 @@ impl SqliteWriter {
         Self { connection, clock }
     }
 
-    fn batch(&self, sql: &str) -> Result<(), LedgerError> {
-        self.connection.execute_batch(sql).map_err(|error| Fault::from(error).into())
+    /// Runs a statement that has no parameters, and is prepared once.
+    fn run(&self, sql: &str) -> Result<(), LedgerError> {
+        let ran = self.connection.prepare_cached(sql).and_then(|mut it| it.execute([]));
+        ran.map(drop).map_err(|error| Fault::from(error).into())
     }
 }
 
 impl Transactions for SqliteWriter {
     fn begin(&mut self) -> Result<Begun, LedgerError> {
-        self.batch("BEGIN IMMEDIATE")?;
+        self.run("BEGIN IMMEDIATE")?;
         let head = Head::load(&self.connection)?;
         // Others see the lock on its boot file for as long as it lives.
         let (clock, presence) = (self.clock.now(), Presence::Seen);
@@ -87,12 +89,11 @@ impl Transactions for SqliteWriter {
     }
 
     fn together(&self) -> usize {
-        // A statement costs no round trip here: there is nothing to be saved.
-        1
+        TOGETHER
     }
 
     fn begin_change(&self) -> Result<(), LedgerError> {
-        self.batch("SAVEPOINT change")
+        self.run("SAVEPOINT change")
     }
 
     fn end_change(&self, so_far: Result<(), LedgerError>) -> Result<Result<(), LedgerError>, LedgerError> {
@@ -101,9 +102,9 @@ impl Transactions for SqliteWriter {
             if self.connection.is_autocommit() {
                 return so_far.map(Ok);
             }
-            self.batch("ROLLBACK TO change")?;
+            self.run("ROLLBACK TO change")?;
         }
-        self.batch("RELEASE change")?;
+        self.run("RELEASE change")?;
         match so_far {
             // The disk fails for everybody.
             Err(error @ LedgerError::Disk(_)) => Err(error),
@@ -116,7 +117,7 @@ impl Transactions for SqliteWriter {
         if self.connection.is_autocommit() {
             return Err(LedgerError::Store("the transaction ended early".to_owned()));
         }
-        self.batch("COMMIT")
+        self.run("COMMIT")
     }
 
     fn look(&mut self) -> Result<(), LedgerError> {
@@ -153,6 +154,10 @@ impl ToSql for Value<'_> {
         }))
     }
 }
+
+/// How many changes share a savepoint at most. A savepoint keeps every page that is changed after it once more, so one for
+/// each change keeps the same pages again and again.
+const TOGETHER: usize = 128;
 
 /// A value as it stands in a column. A text that is no text is bytes, and so is a number that is not whole: both are
 /// what nobody stored.

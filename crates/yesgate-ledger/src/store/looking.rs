@@ -16,8 +16,8 @@ use yesgate_core::policy::Pins;
 use yesgate_core::regime::Regimes;
 
 use super::{
-    Store, beginning, budgets, grants, keys, listing, oauth, people, pruning, queries, regime, rows, tally,
-    verify,
+    Store, beginning, budgets, grants, keys, listing, nodes, oauth, people, pruning, queries, regime, rows,
+    tally, verify,
 };
 use crate::credentials::KeptCredential;
 use crate::error::LedgerError;
@@ -74,6 +74,17 @@ impl Store {
 
     pub(crate) async fn any_due(&self, now: Timestamp) -> Result<bool, LedgerError> {
         self.read(move |connection| queries::any_due(connection, now)).await
+    }
+
+    /// Whether somebody is over of whom nobody has taken note. A node that was cut off itself until a moment ago says
+    /// nothing about others: they may be about to come back, as it did.
+    pub(crate) async fn any_dead(&self, now: Timestamp) -> Result<bool, LedgerError> {
+        let patience = nodes::GRACE.unsigned_abs();
+        if self.database.as_ref().is_some_and(|(_, seen)| !seen.is_seen_for(patience)) {
+            return Ok(false);
+        }
+        let life = self.life.clone();
+        self.read(move |connection| nodes::any_dead(connection, &life, now)).await
     }
 
     pub(crate) async fn running_boots(&self) -> Result<Vec<BootId>, LedgerError> {

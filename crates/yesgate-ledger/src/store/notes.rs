@@ -2,6 +2,7 @@
 //!
 //! INVARIANT: while it is noted, nothing is written, and a change that has noted something looks nothing up any more.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use yesgate_core::audit::AuditEntry;
@@ -29,7 +30,7 @@ pub(super) struct Noted {
 /// One write.
 #[derive(Debug)]
 pub(super) struct Note {
-    pub(super) sql: String,
+    pub(super) sql: Cow<'static, str>,
     pub(super) values: Vec<Value<'static>>,
     pub(super) expected: Expected,
 }
@@ -88,18 +89,22 @@ impl Sql for Notes<'_> {
         let Some(noted) = noted.as_mut() else {
             return self.connection.write(sql, values, expected);
         };
-        if !OWN.contains(&sql) {
-            noted.reach = Reach::Wide;
-        }
+        let sql = match OWN.into_iter().find(|own| *own == sql) {
+            Some(own) => Cow::Borrowed(own),
+            None => {
+                noted.reach = Reach::Wide;
+                Cow::Owned(sql.to_owned())
+            }
+        };
         let values = values.iter().cloned().map(Value::into_owned).collect();
-        noted.writes.push(Note { sql: sql.to_owned(), values, expected });
+        noted.writes.push(Note { sql, values, expected });
         Ok(())
     }
 
     fn write_many(
         &self,
         sql: &str,
-        all: &[Vec<Value<'static>>],
+        all: &[&[Value<'static>]],
         expected: &Expected,
     ) -> Result<(), LedgerError> {
         if self.noted.borrow().is_some() {

@@ -52,19 +52,16 @@ pub(super) fn note(
 }
 
 /// Adds what several have counted, so that each sum is touched once.
-pub(super) fn add_up(all: Vec<Vec<Value<'static>>>) -> Vec<Vec<Value<'static>>> {
-    let mut sums: Vec<(Vec<Value<'static>>, i64)> = Vec::new();
-    for mut values in all {
-        let Some(Value::Int(count)) = values.pop() else { continue };
-        match sums.iter_mut().find(|(key, _)| *key == values) {
-            Some((_, sum)) => *sum = sum.saturating_add(count),
-            None => sums.push((values, count)),
+pub(super) fn add_up(all: &[&[Value<'static>]]) -> Vec<Vec<Value<'static>>> {
+    let mut sums: Vec<(&[Value<'static>], i64)> = Vec::new();
+    for values in all {
+        let Some((Value::Int(count), key)) = values.split_last() else { continue };
+        match sums.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, sum)) => *sum = sum.saturating_add(*count),
+            None => sums.push((key, *count)),
         }
     }
-    let row = |(mut key, sum): (Vec<Value<'static>>, i64)| {
-        key.push(Value::Int(sum));
-        key
-    };
+    let row = |(key, sum): (&[Value<'static>], i64)| [key, &[Value::Int(sum)]].concat();
     sums.into_iter().map(row).collect()
 }
 

@@ -63,7 +63,8 @@ impl Batch<'_> {
         let mut together = Vec::new();
         for target in targets {
             let looked = match self.look(&target) {
-                Err(error @ LedgerError::Unreachable(_)) => return Err(error),
+                // The line and the disk fail for everybody.
+                Err(error @ (LedgerError::Unreachable(_) | LedgerError::Disk(_))) => return Err(error),
                 looked => looked,
             };
             if looked.as_ref().is_ok_and(|looked| !ground.takes(&target, &looked.loaded)) {
@@ -134,29 +135,36 @@ impl Batch<'_> {
 
     /// Writes what was noted, the same statements together. The rows of the audit trail come last: they name questions.
     fn write<'n>(&mut self, all: impl Iterator<Item = &'n Noted> + Clone) -> Result<(), LedgerError> {
-        let mut kinds: Vec<(&str, Vec<Vec<Value<'static>>>, &Expected)> = Vec::new();
+        let mut kinds: Vec<(&str, Vec<&[Value<'static>]>, &Expected)> = Vec::new();
         for Note { sql, values, expected } in all.clone().flat_map(|noted| &noted.writes) {
             match kinds.iter_mut().find(|(kind, ..)| kind == sql) {
-                Some((_, rows, _)) => rows.push(values.clone()),
-                None => kinds.push((sql, vec![values.clone()], expected)),
+                Some((_, rows, _)) => rows.push(values),
+                None => kinds.push((sql, vec![values], expected)),
             }
         }
         // Whatever names a question comes after it.
         kinds.sort_by_key(|(sql, ..)| *sql != rows::INSERT);
         for (sql, mut rows, expected) in kinds {
             if sql == tally::ADD {
-                rows = tally::add_up(rows);
-            } else if sql == pace::LIFT {
+                let sums = tally::add_up(&rows);
+                self.connection.write_many(sql, &slices(&sums), expected)?;
+                continue;
+            }
+            if sql == pace::LIFT {
                 // All of them are of now, so those of one caller are one.
                 let mut seen = HashSet::new();
-                rows.retain(|row| seen.insert(row.clone()));
+                rows.retain(|row| seen.insert(*row));
             }
             self.connection.write_many(sql, &rows, expected)?;
         }
         let entries: Vec<&AuditEntry> = all.flat_map(|noted| &noted.entries).collect();
         let rows = entries.into_iter().map(|entry| self.next_row(entry)).collect::<Result<Vec<_>, _>>()?;
-        self.connection.write_many(APPEND, &rows, &Expected::Any)
+        self.connection.write_many(APPEND, &slices(&rows), &Expected::Any)
     }
+}
+
+fn slices<'r>(rows: &'r [Vec<Value<'static>>]) -> Vec<&'r [Value<'static>]> {
+    rows.iter().map(Vec::as_slice).collect()
 }
 
 /// What the changes of a wave have to do with.

@@ -1,9 +1,11 @@
 //! The one writer of a process, with group commit.
 //!
 //! INVARIANT: nobody hears of a change before the commit that holds it is durable. All that wait
-//! share one commit; each has a savepoint of its own, so that one that fails spoils no other.
+//! share one commit; each has a savepoint, of its own or with others of its wave, so that one that
+//! fails spoils no other.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
@@ -34,6 +36,17 @@ pub(crate) enum Job {
     Probe(oneshot::Sender<Result<(), LedgerError>>),
 }
 
+/// Whether there is a commit that nobody knows the end of. It is found out with the next change, so somebody had better
+/// make one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Doubt(Arc<AtomicBool>);
+
+impl Doubt {
+    pub(super) fn is_there(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// The one writer of a process.
 pub(super) struct Writer {
     engine: Box<dyn Transactions>,
@@ -45,13 +58,20 @@ pub(super) struct Writer {
     broken: Option<LedgerError>,
     /// What was redeemed by a commit that nobody knows the end of. Whoever asked was told no, so it is not running.
     doubtful: Vec<Run>,
+    doubt: Doubt,
     /// Why the last transaction failed, where it did, and when.
     trouble: Option<(Instant, LedgerError)>,
 }
 
 impl Writer {
     pub(super) fn new(engine: Box<dyn Transactions>, seal: Arc<Seal>, bell: Arc<Bell>, life: Life) -> Self {
-        Self { engine, seal, bell, life, broken: None, doubtful: Vec::new(), trouble: None }
+        let doubt = Doubt::default();
+        Self { engine, seal, bell, life, broken: None, doubtful: Vec::new(), doubt, trouble: None }
+    }
+
+    /// Where it says whether there is a commit in doubt.
+    pub(super) fn doubt(&self) -> Doubt {
+        self.doubt.clone()
     }
 
     /// Works until nobody can send any more.
@@ -91,6 +111,11 @@ impl Writer {
             Some(error) => Err(error.clone()),
             None => self.transact(&mut changes).map_err(|error| self.give_up(error)),
         };
+        if committed.is_err() {
+            self.doubtful.extend(unsent);
+        }
+        // Before anybody hears of it.
+        self.doubt.0.store(!self.doubtful.is_empty(), Ordering::Relaxed);
         match committed {
             Ok(outcomes) => {
                 self.trouble = None;
@@ -99,7 +124,6 @@ impl Writer {
                 }
             }
             Err(error) => {
-                self.doubtful.extend(unsent);
                 self.trouble = Some((Instant::now(), error.clone()));
                 tracing::error!(%error, changes = changes.len(), "nothing was written to the ledger");
                 for change in changes {

@@ -3,6 +3,7 @@
 use serde_json::json;
 use yesgate_core::intent::{Asked, DoneKind, Intent, State};
 use yesgate_ledger::{LedgerError, Swept};
+use yesgate_testkit::eventually;
 
 use crate::support::{
     At, Other, Place, TestClock, approve, ask, assert_sound, binding, boot, id, my_part, open_at,
@@ -34,11 +35,14 @@ async fn a_killed_gateway_leaves_an_unknown_outcome_that_nothing_runs_again() {
         Other::start("boots::a_killed_gateway_leaves_an_unknown_outcome_that_nothing_runs_again", &place.at);
     assert_eq!(other.hear(), "running");
     assert_eq!(state(&ledger, &id(1)).await, State::Running);
+    assert!(!ledger.is_any_over().await.unwrap(), "it lives");
     other.kill();
     place.let_silence_pass();
 
+    eventually("it is noticed", async || ledger.is_any_over().await.unwrap().then_some(())).await;
     assert_eq!(ledger.sweep().await.unwrap(), Swept { expired: 0, lost: 1 });
     assert_eq!(ledger.sweep().await.unwrap(), Swept::default());
+    assert!(!ledger.is_any_over().await.unwrap(), "it was noticed");
     // Whatever is tried, here or after a restart.
     for seed in 2..4 {
         let ledger = place.open(seed).await;

@@ -19,15 +19,26 @@ fn shared_place() -> Option<Place> {
     (keeping() == Keeping::Postgres).then(Place::new)
 }
 
+/// Opens a ledger over a line that can fail.
+async fn open_by_a_line(place: &Place) -> (Line, Ledger) {
+    let line = place.database(|database| Line::to(database.cluster().socket()));
+    let at = At::Database(place.database(|database| database.address_by(line.socket())));
+    let ledger = open_at(&at, &place.clock, 1).await.unwrap();
+    (line, ledger)
+}
+
 /// A question with a yes.
 async fn approved(ledger: &Ledger) {
     open_question(ledger, 1, &json!({})).await;
     approve(ledger, &id(1)).await.unwrap();
 }
 
+/// Far longer than anything takes, so that a slow machine fails nothing.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Tries until it works: far longer than it ever takes, so that a slow machine fails nothing.
 async fn eventually<T>(mut attempt: impl AsyncFnMut() -> Option<T>) -> T {
-    let patience = Instant::now() + Duration::from_secs(30);
+    let patience = Instant::now() + PATIENCE;
     loop {
         if let Some(found) = attempt().await {
             return found;
@@ -109,9 +120,7 @@ async fn a_commit_is_heard_on_another_node_within_200_ms() {
 #[tokio::test]
 async fn a_line_that_is_cut_after_the_commit_spends_the_yes_and_runs_nothing() {
     let Some(place) = shared_place() else { return };
-    let line = place.database(|database| Line::to(database.cluster().socket()));
-    let at = At::Database(place.database(|database| database.address_by(line.socket())));
-    let ledger = open_at(&at, &place.clock, 1).await.unwrap();
+    let (line, ledger) = open_by_a_line(&place).await;
     approved(&ledger).await;
     line.cut(Cut::AfterCommit);
     let doubt = redeem(&ledger, &id(1)).await.unwrap_err();
@@ -123,13 +132,27 @@ async fn a_line_that_is_cut_after_the_commit_spends_the_yes_and_runs_nothing() {
     assert_sound(&ledger).await;
 }
 
+/// Nobody need try again for that: whoever looks for what is over finds out.
+#[tokio::test]
+async fn a_commit_in_doubt_is_found_out_about_though_nobody_tries_again() {
+    let Some(place) = shared_place() else { return };
+    let (line, ledger) = open_by_a_line(&place).await;
+    approved(&ledger).await;
+    assert!(!ledger.is_any_over().await.unwrap());
+    line.cut(Cut::AfterCommit);
+    redeem(&ledger, &id(1)).await.unwrap_err();
+    assert!(ledger.is_any_over().await.unwrap());
+    eventually(async || ledger.sweep().await.ok()).await;
+    assert_eq!(state(&ledger, &id(1)).await, State::Done(DoneKind::NotSent));
+    assert!(!ledger.is_any_over().await.unwrap());
+    assert_sound(&ledger).await;
+}
+
 /// A commit that never arrived: nobody hears "done", and the yes can still be used, once.
 #[tokio::test]
 async fn a_line_that_is_cut_before_the_commit_spends_nothing() {
     let Some(place) = shared_place() else { return };
-    let line = place.database(|database| Line::to(database.cluster().socket()));
-    let at = At::Database(place.database(|database| database.address_by(line.socket())));
-    let ledger = open_at(&at, &place.clock, 1).await.unwrap();
+    let (line, ledger) = open_by_a_line(&place).await;
     approved(&ledger).await;
     line.cut(Cut::BeforeCommit);
     let doubt = redeem(&ledger, &id(1)).await.unwrap_err();
@@ -137,6 +160,38 @@ async fn a_line_that_is_cut_before_the_commit_spends_nothing() {
     drop(eventually(async || redeem(&ledger, &id(1)).await.ok()).await.unwrap());
     assert_eq!(state(&ledger, &id(1)).await, State::Running);
     assert_sound(&ledger).await;
+}
+
+/// However small the pieces are in which answers come, all of them are taken: nobody waits for an answer behind one that
+/// nobody takes.
+#[tokio::test]
+async fn answers_that_come_byte_by_byte_hold_nobody_up() {
+    let Some(place) = shared_place() else { return };
+    let (line, ledger) = open_by_a_line(&place).await;
+    line.drip();
+    for number in 1..4 {
+        let tool = format!("tool_{number}");
+        let asked = tokio::time::timeout(PATIENCE, ask(&ledger, number, question(&tool, &json!({})))).await;
+        assert!(matches!(asked.expect("it ends").unwrap(), Asked::Open(_)));
+        let answered = tokio::time::timeout(PATIENCE, approve(&ledger, &id(number))).await;
+        answered.expect("it ends").unwrap();
+        let redeemed = tokio::time::timeout(PATIENCE, redeem(&ledger, &id(number))).await;
+        drop(redeemed.expect("it ends").unwrap().unwrap());
+    }
+    line.mend();
+    assert_sound(&ledger).await;
+}
+
+/// Somebody who takes calls and says nothing is no database: nobody waits for it for ever, and a ledger that knows no other
+/// can still be closed.
+#[tokio::test]
+async fn a_database_that_says_nothing_is_out_of_reach() {
+    let Some(place) = shared_place() else { return };
+    let silent = tempfile::tempdir().unwrap();
+    let _listener = std::os::unix::net::UnixListener::bind(silent.path().join(".s.PGSQL.5432")).unwrap();
+    let at = At::Database(place.database(|database| database.address_by(silent.path())));
+    let opened = tokio::time::timeout(PATIENCE, open_at(&at, &place.clock, 1)).await.expect("it ends");
+    assert!(matches!(opened, Err(LedgerError::Unreachable(_))), "{opened:?}");
 }
 
 /// THREATS §0.6: a commit with a word of warning is none, although the database says that it went well.

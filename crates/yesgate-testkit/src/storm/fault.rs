@@ -57,6 +57,8 @@ impl Fault {
 #[derive(Debug)]
 pub(super) struct Faults {
     dice: Dice,
+    /// What comes next, in the order of the dice: everything fails before anything fails again.
+    deck: Vec<Fault>,
     every: u64,
     nodes: Arc<Nodes>,
     done: BTreeMap<Fault, u64>,
@@ -64,7 +66,7 @@ pub(super) struct Faults {
 
 impl Faults {
     pub(super) fn new(seed: u64, every: u64, nodes: Arc<Nodes>) -> Self {
-        Self { dice: Dice::new(seed, u64::MAX), every, nodes, done: BTreeMap::new() }
+        Self { dice: Dice::new(seed, u64::MAX), deck: Vec::new(), every, nodes, done: BTreeMap::new() }
     }
 
     /// Lets one thing after another fail as calls are done, until all calls are begun.
@@ -77,7 +79,7 @@ impl Faults {
     ) -> (MockHttp, BTreeMap<Fault, u64>) {
         let mut next = self.every;
         while begun.load(Ordering::Relaxed) < calls && progress.wait_for(|done| *done >= next).await.is_ok() {
-            let fault = self.dice.one_of(&Fault::ALL);
+            let fault = self.draw();
             eprintln!("after {} calls: {fault:?}", *progress.borrow());
             self.bring_about(fault, &server).await;
             *self.done.entry(fault).or_default() += 1;
@@ -88,6 +90,14 @@ impl Faults {
         }
         server.behave();
         (server, self.done)
+    }
+
+    fn draw(&mut self) -> Fault {
+        if self.deck.is_empty() {
+            self.deck.extend(Fault::ALL);
+        }
+        let place = self.dice.below(self.deck.len() as u64) as usize;
+        self.deck.swap_remove(place)
     }
 
     async fn bring_about(&mut self, fault: Fault, server: &MockHttp) {

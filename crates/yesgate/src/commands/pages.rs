@@ -66,12 +66,13 @@ pub(super) const fn proves(naming: Naming) -> Assurance {
 }
 
 /// Notices within a second what nobody decided in time, so that it is counted nowhere any more and stands in the
-/// history: nobody may ever ask for it again.
-pub(super) async fn expire(ledger: Ledger) {
+/// history: nobody may ever ask for it again. Also what a process ran that is over: whoever waits for it learns that nobody
+/// knows how it ended, and need not start anything for that.
+pub(super) async fn notice_what_is_over(ledger: Ledger) {
     loop {
         tokio::time::sleep(LOOKING).await;
         // Mostly there is nothing to write.
-        let noticed = match ledger.is_any_due().await {
+        let noticed = match ledger.is_any_over().await {
             Ok(true) => ledger.sweep().await.map(drop),
             Ok(false) => Ok(()),
             Err(error) => Err(error),

@@ -186,7 +186,7 @@ async fn serve_http(
     let tending = tokio::spawn(Arc::clone(&hub).tend());
     let keeping = tokio::spawn(keyring::keep(ledger.clone(), keeper, asked));
     let witnessing = tokio::spawn(keep_fresh(ledger.clone(), registry, strongest, pages::proves(naming)));
-    let expiring = tokio::spawn(pages::expire(ledger.clone()));
+    let expiring = tokio::spawn(pages::notice_what_is_over(ledger.clone()));
     let carrying = tokio::spawn(Arc::clone(&site).carry_links());
     let sweeping = tokio::spawn(connecting.clone().sweep());
     let reloading =

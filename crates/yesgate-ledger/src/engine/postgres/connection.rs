@@ -1,7 +1,8 @@
 //! One connection: statements that are prepared once, and sent without waiting where nobody needs the answer yet.
 //!
-//! INVARIANT: statements reach the database in the order in which they were given. What a statement before said is
-//! heard before anything relies on it: a failure comes out at the next look-up, or when the change is settled.
+//! INVARIANT: statements reach the database in the order in which they were given, and their answers are taken in that
+//! order: one that nobody took would hold up all that come after it. What a statement before said is heard before anything
+//! relies on it: a failure comes out at the next look-up, or when the change is settled.
 
 mod ahead;
 
@@ -21,8 +22,7 @@ use tokio_postgres::{AsyncMessage, Client, RowStream, Statement};
 use self::ahead::{Ahead, side_by_side};
 use super::address::DatabaseAddress;
 use super::fault::{in_our_words, is_certain, unreachable};
-use super::tls::Tls;
-use super::{many, types};
+use super::{many, reach, types};
 use crate::engine::value::{Row, Value};
 use crate::engine::{Dialect, Expected, Sql};
 use crate::error::LedgerError;
@@ -59,9 +59,7 @@ impl PgConnection {
             .build()
             .map_err(LedgerError::file("cannot start a runtime"))?;
         let notices: Arc<Mutex<Vec<String>>> = Arc::default();
-        let (client, mut connection) = runtime
-            .block_on(address.config().connect(Tls::of(address)?))
-            .map_err(|error| unreachable(&error))?;
+        let (client, mut connection) = runtime.block_on(reach::connect(address))?;
         let heard = Arc::clone(&notices);
         runtime.spawn(async move {
             while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
@@ -70,7 +68,7 @@ impl PgConnection {
                 }
             }
         });
-        runtime.block_on(client.batch_execute(SESSION)).map_err(|error| in_our_words(&error))?;
+        runtime.block_on(reach::within(client.batch_execute(SESSION)))?;
         Ok(Self {
             client: Arc::new(client),
             runtime,
@@ -122,22 +120,24 @@ impl PgConnection {
         }
     }
 
-    /// Waits for what a look-up finds.
+    /// Waits for what a look-up finds. Nothing was written after it was sent.
     pub(crate) fn receive(
         &self,
         answer: Answer<RowStream>,
-        visit: &mut dyn FnMut(&Row) -> Result<(), LedgerError>,
+        visit: &mut dyn FnMut(Row) -> Result<(), LedgerError>,
     ) -> Result<(), LedgerError> {
+        // Answers come in the order of what was sent, and of each only so many pieces wait for whoever takes them.
+        self.settle()?;
         let visited = self.runtime.block_on(async {
             let mut rows = pin!(answer.await?);
             while let Some(row) = poll_fn(|context| rows.as_mut().poll_next(context)).await {
-                if let Err(error) = visit(&types::read(&row?)?) {
+                if let Err(error) = visit(types::read(&row?)?) {
                     return Ok(Err(error));
                 }
             }
             Ok(Ok(()))
         });
-        visited.unwrap_or_else(|error| Err(self.first_problem(&error)))
+        visited.unwrap_or_else(|error: Problem| Err(in_our_words(&error)))
     }
 
     /// Waits until everything that was sent has its answer. The first failure is the one that counts.
@@ -209,11 +209,6 @@ impl PgConnection {
         })
     }
 
-    /// What was wrong first: a statement that failed makes all that follow fail.
-    fn first_problem(&self, later: &Problem) -> LedgerError {
-        self.settle().err().unwrap_or_else(|| in_our_words(later))
-    }
-
     fn prepared(&self, sql: &str) -> Result<Statement, LedgerError> {
         if let Some(statement) = self.statements.borrow().get(sql) {
             return Ok(statement.clone());
@@ -251,6 +246,11 @@ impl PgConnection {
         };
         self.sent.borrow_mut().push(Sent { answer, count, expected });
     }
+
+    /// Lets what was handed over leave now, so that the database works on it while the next is made ready.
+    fn push_out(&self) {
+        self.runtime.block_on(tokio::task::yield_now());
+    }
 }
 
 /// Why a write does not count.
@@ -267,8 +267,9 @@ impl Sql for PgConnection {
     fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<u64, LedgerError> {
         self.forget_ahead();
         let statement = self.prepared(sql)?;
+        self.settle()?;
         let changed = self.runtime.block_on(self.client.execute_raw(&statement, owned(values)?));
-        changed.map_err(|error| self.first_problem(&error))
+        changed.map_err(|error| in_our_words(&error))
     }
 
     fn write(&self, sql: &str, values: &[Value<'_>], expected: Expected) -> Result<(), LedgerError> {
@@ -283,18 +284,19 @@ impl Sql for PgConnection {
     fn write_many(
         &self,
         sql: &str,
-        all: &[Vec<Value<'static>>],
+        all: &[&[Value<'static>]],
         expected: &Expected,
     ) -> Result<(), LedgerError> {
         self.forget_ahead();
         let Some(statement) = self.for_many(sql, all.len())? else {
             return all.iter().try_for_each(|values| self.write(sql, values, expected.clone()));
         };
-        all.iter().flatten().try_for_each(refuse_nul)?;
+        all.iter().copied().flatten().try_for_each(refuse_nul)?;
         let client = Arc::clone(&self.client);
         let (lists, count) = (side_by_side(all), u64::try_from(all.len()).unwrap_or(u64::MAX));
         let answer = Box::pin(async move { client.execute_raw(&statement, lists).await });
         self.hand_over(answer, count, expected.clone());
+        self.push_out();
         Ok(())
     }
 
@@ -306,7 +308,7 @@ impl Sql for PgConnection {
     ) -> Result<(), LedgerError> {
         match self.found_ahead(sql, values, visit)? {
             Some(()) => Ok(()),
-            None => self.receive(self.send_query(sql, values)?, visit),
+            None => self.receive(self.send_query(sql, values)?, &mut |row| visit(&row)),
         }
     }
 

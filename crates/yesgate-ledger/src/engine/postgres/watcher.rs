@@ -4,8 +4,7 @@
 //! node runs nothing, until it is seen again.
 
 use std::future::poll_fn;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -17,22 +16,26 @@ use tokio_postgres::{AsyncMessage, Client};
 use yesgate_core::id::BootId;
 
 use super::address::DatabaseAddress;
-use super::fault::{in_our_words, unreachable};
-use super::tls::Tls;
+use super::reach::{self, within};
 use crate::changes::Bell;
 use crate::error::LedgerError;
 
-/// Whether other nodes see that this one lives, as far as it knows.
+/// Since when other nodes see that this one lives, as far as it knows; none: they do not.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen(Arc<AtomicBool>);
+pub(crate) struct Seen(Arc<Mutex<Option<Instant>>>);
 
 impl Seen {
     pub(crate) fn is_seen(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.since().is_some()
     }
 
-    fn set(&self, is_seen: bool) {
-        self.0.store(is_seen, Ordering::SeqCst);
+    /// Whether they have seen it for at least this long without a break.
+    pub(crate) fn is_seen_for(&self, least: Duration) -> bool {
+        self.since().is_some_and(|since| since.elapsed() >= least)
+    }
+
+    fn since(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -75,7 +78,7 @@ impl Watcher {
         runtime.block_on(async {
             while !self.bell.is_closed() {
                 let watched = self.watch(&mut ready).await;
-                self.seen.set(false);
+                *self.seen.since() = None;
                 match (watched, ready.take()) {
                     (Ok(()), _) => return,
                     (Err(error), Some(first)) => {
@@ -96,10 +99,10 @@ impl Watcher {
     /// Shows that this node lives, and listens, until the ledger is closed.
     async fn watch(&self, ready: &mut Option<Ready>) -> Result<(), LedgerError> {
         let client = self.connect().await?;
-        client.batch_execute(SESSION).await.map_err(|error| in_our_words(&error))?;
+        within(client.batch_execute(SESSION)).await?;
         self.take_lock(&client).await?;
         self.beat(&client).await?;
-        self.seen.set(true);
+        *self.seen.since() = Some(Instant::now());
         if let Some(ready) = ready.take() {
             drop(ready.send(Ok(())));
         }
@@ -130,12 +133,7 @@ impl Watcher {
     }
 
     async fn connect(&self) -> Result<Client, LedgerError> {
-        let (client, mut connection) = self
-            .address
-            .config()
-            .connect(Tls::of(&self.address)?)
-            .await
-            .map_err(|error| unreachable(&error))?;
+        let (client, mut connection) = reach::connect(&self.address).await?;
         let bell = Arc::clone(&self.bell);
         tokio::spawn(async move {
             while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
@@ -163,14 +161,6 @@ impl Watcher {
     }
 }
 
-/// Waits for an answer, but not for ever: a database that does not answer does not see us.
-async fn within<T>(answer: impl Future<Output = Result<T, tokio_postgres::Error>>) -> Result<T, LedgerError> {
-    match timeout(SILENCE, answer).await {
-        Ok(answered) => answered.map_err(|error| in_our_words(&error)),
-        Err(_) => Err(LedgerError::Unreachable("it does not answer".to_owned())),
-    }
-}
-
 /// The number of a node's lock.
 fn lock(boot: &BootId) -> i64 {
     let hash = digest(&SHA256, format!("yesgate/node/{boot}").as_bytes());
@@ -188,4 +178,3 @@ const BEAT: &str = "INSERT INTO node (boot, lock, seen_at)
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 const BETWEEN_BEATS: Duration = Duration::from_secs(1);
 const AFTER_FAILURE: Duration = Duration::from_millis(200);
-const SILENCE: Duration = Duration::from_secs(5);

@@ -265,7 +265,7 @@ impl Sql for PgWriter {
     fn write_many(
         &self,
         sql: &str,
-        all: &[Vec<Value<'static>>],
+        all: &[&[Value<'static>]],
         expected: &Expected,
     ) -> Result<(), LedgerError> {
         self.connected()?.write_many(sql, all, expected)
@@ -305,7 +305,7 @@ fn one(
 ) -> Result<Row, LedgerError> {
     let mut found = None;
     connection.receive(answer, &mut |row| {
-        found = Some(row.clone());
+        found = Some(row);
         Ok(())
     })?;
     found.ok_or_else(|| LedgerError::Damaged("it does not know its own end".to_owned()))

@@ -51,6 +51,8 @@ fn prepare(opened: rusqlite::Result<Connection>, mode: JournalMode) -> Result<Co
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DDL, false)?;
+    // A statement is planned once, whatever its parameters are: else it would be planned anew for every bound of a caller.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     // What is purged is overwritten, and what is sorted goes to no other file.
     connection.execute_batch(
         "PRAGMA trusted_schema = OFF;
@@ -59,7 +61,7 @@ fn prepare(opened: rusqlite::Result<Connection>, mode: JournalMode) -> Result<Co
          PRAGMA mmap_size = 0;
          PRAGMA secure_delete = ON;
          PRAGMA temp_store = MEMORY;
-         PRAGMA cache_size = -1024;",
+         PRAGMA cache_size = -4096;",
     )?;
     match mode {
         JournalMode::Memory => {}
@@ -74,7 +76,8 @@ fn prepare(opened: rusqlite::Result<Connection>, mode: JournalMode) -> Result<Co
                 "PRAGMA synchronous = FULL;
                  PRAGMA fullfsync = ON;
                  PRAGMA checkpoint_fullfsync = ON;
-                 PRAGMA journal_size_limit = 4194304;",
+                 PRAGMA wal_autocheckpoint = 2000;
+                 PRAGMA journal_size_limit = 16777216;",
             )?;
         }
     }

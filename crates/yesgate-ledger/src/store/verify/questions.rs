@@ -2,7 +2,8 @@
 //!
 //! INVARIANT: a question is held in memory from the row that opens it to the page of rows in which it is settled. After
 //! that nothing can come of it any more, so it is compared there and then, and only that it was opened is remembered: some
-//! bytes each. What a late row says of it is held against what is stored.
+//! bytes each. What a late row says of it is held against what is stored. Of what is held, only what rows tell is there:
+//! the stored questions are read a few at a time.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -11,7 +12,7 @@ use std::hash::BuildHasher as _;
 use jiff::Timestamp;
 use yesgate_core::audit::{AuditEntry, AuditEvent};
 use yesgate_core::digest::Digest;
-use yesgate_core::id::{BudgetName, IntentId};
+use yesgate_core::id::{BootId, BudgetName, IntentId};
 use yesgate_core::intent::Intent;
 
 use super::super::lookup::each_named;
@@ -28,7 +29,11 @@ use crate::told::Told;
 #[derive(Default)]
 pub(super) struct Questions {
     /// Those that something may come of, and those of the page that is being read.
-    held: BTreeMap<IntentId, Held>,
+    held: BTreeMap<IntentId, Box<Held>>,
+    /// The processes that ran them.
+    boots: BTreeSet<BootId>,
+    /// Those of the page that is being read that are settled by it.
+    settled: BTreeSet<IntentId>,
     opened: Opened,
     /// What does not fit, by the place of the question among all.
     faults: Vec<(i64, Fault)>,
@@ -89,7 +94,8 @@ impl Questions {
                 && intent.state().is_settled()
             {
                 let held = Held { told: Told::of(&intent), counts: Counts::Compared };
-                self.held.insert(intent.id().clone(), held);
+                self.settled.insert(intent.id().clone());
+                self.held.insert(intent.id().clone(), Box::new(held));
             }
         }
         Ok(())
@@ -134,7 +140,7 @@ impl Questions {
             // It was settled, and is gone or set back: that was found when it was compared. It cannot begin again.
             return if let AuditEvent::Opened { .. } = entry.event { Err(Impossible) } else { Ok(()) };
         }
-        let told = Told::after(before.map(|held| &held.told), &entry.event).map_err(|_| Impossible)?;
+        let mut told = Told::after(before.map(|held| &held.told), &entry.event).map_err(|_| Impossible)?;
         let counts = match (before.map_or(Counts::Not, |held| held.counts), told.counted()) {
             (Counts::Compared, _) => Counts::Compared,
             (Counts::Not | Counts::Since(_), None) => Counts::Not,
@@ -142,16 +148,19 @@ impl Questions {
             (since @ Counts::Since(_), Some(_)) => since,
         };
         self.opened.add(id.as_str());
-        self.held.insert(id, Held { told, counts });
+        if told.state().is_settled() {
+            self.settled.insert(id.clone());
+        }
+        told.share_boot(&mut self.boots);
+        self.held.insert(id, Box::new(Held { told, counts }));
         Ok(())
     }
 
     /// Compares those that are settled, and lets them go.
     pub(super) fn let_go(&mut self, connection: &dyn Sql, seal: &Seal) -> Result<(), LedgerError> {
-        let (settled, held) =
-            std::mem::take(&mut self.held).into_iter().partition(|(_, held)| held.told.state().is_settled());
-        self.held = held;
-        self.compare(connection, seal, &settled)
+        let settled: Vec<(IntentId, Box<Held>)> =
+            std::mem::take(&mut self.settled).iter().filter_map(|id| self.held.remove_entry(id)).collect();
+        self.compare(connection, seal, settled)
     }
 
     /// Compares those that are left, and looks for those that the trail knows nothing of.
@@ -163,7 +172,7 @@ impl Questions {
         report: &mut VerifyReport,
     ) -> Result<(), LedgerError> {
         let held = std::mem::take(&mut self.held);
-        self.compare(connection, seal, &held)?;
+        self.compare(connection, seal, held)?;
         let counted = self.count(connection)?;
         report.intents = counted.all;
         for (id, found) in stored(connection, seal, counted.stray.iter().map(String::as_str))? {
@@ -188,11 +197,26 @@ impl Questions {
         &mut self,
         connection: &dyn Sql,
         seal: &Seal,
-        held: &BTreeMap<IntentId, Held>,
+        held: impl IntoIterator<Item = (IntentId, Box<Held>)>,
     ) -> Result<(), LedgerError> {
-        let mut found = stored(connection, seal, held.keys().map(IntentId::as_str))?;
-        let spends = spends(connection, held.keys().map(IntentId::as_str))?;
-        for (id, Held { told, counts }) in held {
+        let mut held = held.into_iter().peekable();
+        while held.peek().is_some() {
+            let some: Vec<(IntentId, Box<Held>)> = held.by_ref().take(AT_ONCE).collect();
+            self.compare_some(connection, seal, &some)?;
+        }
+        Ok(())
+    }
+
+    fn compare_some(
+        &mut self,
+        connection: &dyn Sql,
+        seal: &Seal,
+        held: &[(IntentId, Box<Held>)],
+    ) -> Result<(), LedgerError> {
+        let ids = || held.iter().map(|(id, _)| id.as_str());
+        let (mut found, spends) = (stored(connection, seal, ids())?, spends(connection, ids())?);
+        for (id, held) in held {
+            let Held { told, counts } = &**held;
             match found.remove(id.as_str()) {
                 None => drop(self.missing.insert(id.clone())),
                 Some(Found { number, loaded: None }) => {
@@ -307,3 +331,6 @@ fn differs(intent: &Intent, told: Option<&Told>) -> Fault {
         audited: told.map_or("nothing", |told| told.state().as_str()),
     }
 }
+
+/// How many stored questions are in memory at a time.
+const AT_ONCE: usize = 200;

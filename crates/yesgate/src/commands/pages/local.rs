@@ -28,7 +28,7 @@ use yesgate_web::{Keys, Site, SiteSettings};
 
 use super::office::{Kept, Office, Plate, Seat, Throne};
 use super::port::{Port, keep_other_half};
-use super::{Desk, Listed, expire};
+use super::{Desk, Listed, notice_what_is_over};
 use crate::home::Home;
 use crate::settings::Settings;
 use crate::witness::Witnesses;
@@ -173,7 +173,7 @@ async fn answer(throne: Throne, behind: Behind) -> anyhow::Result<()> {
     let crew = Crew::of_one()?;
     tokio::select! {
         _ = edge::serve(listening.listener, door, limits, &crew, std::future::pending()) => {}
-        () = expire(ledger) => {}
+        () = notice_what_is_over(ledger) => {}
     }
     Ok(())
 }

@@ -82,7 +82,7 @@ impl PgConnection {
             let mut rows: Vec<Vec<Row>> = vec![Vec::new(); all.len()];
             let is_one = all.len() == 1;
             self.receive(answer, &mut |row| {
-                let (place, row) = if is_one { (1, row.clone()) } else { row.clone().with_place()? };
+                let (place, row) = if is_one { (1, row) } else { row.with_place()? };
                 let of_it = usize::try_from(place).ok().and_then(|place| rows.get_mut(place.checked_sub(1)?));
                 of_it.ok_or_else(misshapen)?.push(row);
                 Ok(())
@@ -98,7 +98,9 @@ impl PgConnection {
 }
 
 /// The first parameters of all, the second ones, and so on.
-pub(super) fn side_by_side(all: &[Vec<Value<'static>>]) -> Several {
-    let width = all.first().map_or(0, Vec::len);
-    (0..width).map(|place| all.iter().filter_map(|values| values.get(place).cloned()).collect()).collect()
+pub(super) fn side_by_side<V: AsRef<[Value<'static>]>>(all: &[V]) -> Several {
+    let width = all.first().map_or(0, |first| first.as_ref().len());
+    (0..width)
+        .map(|place| all.iter().filter_map(|values| values.as_ref().get(place).cloned()).collect())
+        .collect()
 }
