@@ -193,7 +193,9 @@ impl Gate {
             Some(call) => Cow::Borrowed(call),
             None => match CallRequest::parse(incoming.message) {
                 Ok(request) => Cow::Owned(request),
-                Err(error) => return self.unreadable(&errand.caller, error.code(), &error.to_string()).await,
+                Err(error) => {
+                    return Box::pin(self.unreadable(&errand.caller, error.code(), &error.to_string())).await;
+                }
             },
         };
         if let Some(name) = incoming.tool {
@@ -210,7 +212,7 @@ impl Gate {
         }
     }
 
-    /// The spine.
+    /// The spine. Only what a call needs that passes has its room here; the rest is put into boxes when it comes to that.
     async fn answer(
         self: &Arc<Self>,
         errand: &Errand,
@@ -223,25 +225,25 @@ impl Gate {
             errand.way.speaks(Era::Modern);
         }
         if let Some(tool) = OwnTool::named(&request.name, &self.policy(), &self.server.name) {
-            return self.own_tool(tool, errand, &request).await;
+            return Box::pin(self.own_tool(tool, errand, &request)).await;
         }
         let definition = match self.definition(&errand.way, &request.name).await {
             Ok(Some(definition)) => definition,
-            Ok(None) => return self.no_such_tool(caller).await,
+            Ok(None) => return Box::pin(self.no_such_tool(caller)).await,
             Err(Unreadable::Down) if errand.way.is_forgotten() => return forgotten(errand),
             Err(Unreadable::Down) => {
                 let words =
                     "The server is not running; it is started again when it is next needed. Nothing ran.";
                 return Reply::error(-32603, words, None);
             }
-            Err(Unreadable::NoList) => return self.refused(caller, None, &unreadable_list()).await,
+            Err(Unreadable::NoList) => return Box::pin(self.refused(caller, None, &unreadable_list())).await,
         };
         let mirrored = errand.way.book.mirrored(&definition.name);
         if let Some(headers) = incoming.headers
             && !mirrored.is_empty()
             && let Err(mismatch) = mirrored.check(headers, &request.arguments.value())
         {
-            return self.unreadable(caller, Mismatch::CODE, &mismatch.to_string()).await;
+            return Box::pin(self.unreadable(caller, Mismatch::CODE, &mismatch.to_string())).await;
         }
         if let Some(reply) = self.unscoped(errand, &definition).await {
             return reply;
@@ -252,7 +254,7 @@ impl Gate {
         let known = match self.circumstances(&errand.way, &call.binding, mode).await {
             Ok(known) => known,
             Err(NoState) if errand.way.is_forgotten() => return forgotten(errand),
-            Err(NoState) => return self.refused(caller, Some(&definition.name), &no_state()).await,
+            Err(NoState) => return Box::pin(self.refused(caller, Some(&definition.name), &no_state())).await,
         };
         let verdict = self.decide(errand, call, presented, &definition, &known).await;
         let verdict = match self.previewed(&errand.way, verdict).await {
@@ -275,22 +277,25 @@ impl Gate {
                     Some(reason) => refusal.because(reason.as_str()),
                     None => refusal,
                 };
-                self.refused(caller, Some(&definition.name), &refusal).await
+                Box::pin(self.refused(caller, Some(&definition.name), &refusal)).await
             }
-            Verdict::Preview(plan) => match self.plan(&errand.way, *plan).await {
+            Verdict::Preview(plan) => match Box::pin(self.plan(&errand.way, *plan)).await {
                 Ok(reply) => reply,
-                Err(refusal) => self.refused(caller, Some(&definition.name), &refusal).await,
+                Err(refusal) => Box::pin(self.refused(caller, Some(&definition.name), &refusal)).await,
             },
             Verdict::Unneeded(explanation) => unneeded(&explanation),
             Verdict::Refuse(Refusal { why: Why::ModeRaise { wished, .. }, .. }) if self.policy().asks() => {
-                self.ask_to_raise(errand, &request, wished).await
+                Box::pin(self.ask_to_raise(errand, &request, wished)).await
             }
-            Verdict::Refuse(refusal) => self.refused(caller, Some(&definition.name), &refusal).await,
+            Verdict::Refuse(refusal) => {
+                Box::pin(self.refused(caller, Some(&definition.name), &refusal)).await
+            }
             Verdict::Ask(question) | Verdict::AskWithPreview(question, _) => match gateable(&request) {
-                Err(problem) => self.unreadable(caller, -32602, problem).await,
+                Err(problem) => Box::pin(self.unreadable(caller, -32602, problem)).await,
                 Ok(()) => {
                     let request = request.into_owned();
-                    self.held(Held { question: *question, request, definition, known }, errand).await
+                    Box::pin(self.held(Held { question: *question, request, definition, known }, errand))
+                        .await
                 }
             },
         }

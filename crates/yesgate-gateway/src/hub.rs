@@ -172,17 +172,20 @@ impl Hub {
 
     async fn answer(&self, ask: &Ask, begun: &Begun) -> Reply {
         match ask.method.as_str() {
-            "initialize" => self.initialize(ask).await,
-            "server/discover" => self.discover(ask).await,
-            "tools/list" => self.tools(ask).await,
             "tools/call" => self.call(ask, begun).await,
-            "prompts/list" | "resources/list" | "resources/templates/list" => self.list(ask).await,
-            "prompts/get" => self.named(ask, "name").await,
-            "completion/complete" => self.complete(ask).await,
-            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => self.resource(ask).await,
-            "logging/setLevel" => self.set_level(ask).await,
+            // In boxes: the room for all of these would be made for every call.
+            "initialize" => Box::pin(self.initialize(ask)).await,
+            "server/discover" => Box::pin(self.discover(ask)).await,
+            "tools/list" => Box::pin(self.tools(ask)).await,
+            "prompts/list" | "resources/list" | "resources/templates/list" => Box::pin(self.list(ask)).await,
+            "prompts/get" => Box::pin(self.named(ask, "name")).await,
+            "completion/complete" => Box::pin(self.complete(ask)).await,
+            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
+                Box::pin(self.resource(ask)).await
+            }
+            "logging/setLevel" => Box::pin(self.set_level(ask)).await,
             "tasks/get" | "tasks/list" | "tasks/result" | "tasks/update" | "tasks/cancel" => {
-                self.task(ask).await
+                Box::pin(self.task(ask)).await
             }
             _ => no_such_method(),
         }

@@ -54,7 +54,7 @@ impl Gate {
         }
         let mut bound = call.clone();
         bound.mode = mode;
-        self.ledger.spent(windows, bound.digest()).await.unwrap_or_else(|error| {
+        Box::pin(self.ledger.spent(windows, bound.digest())).await.unwrap_or_else(|error| {
             tracing::error!(%error, "what was spent could not be read: {error}");
             Sums::default()
         })
@@ -64,7 +64,7 @@ impl Gate {
     async fn state_for(&self, way: &Upstream, call: &Binding) -> Result<Option<Value>, NoState> {
         let policy = self.policy();
         match policy.lookup(&call.server, &call.tool) {
-            Some(lookup) => self.look_up(way, call, lookup).await.map(Some),
+            Some(lookup) => Box::pin(self.look_up(way, call, lookup)).await.map(Some),
             None => Ok(None),
         }
     }

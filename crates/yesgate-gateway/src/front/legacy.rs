@@ -53,7 +53,7 @@ impl HttpFront {
             && request.method == "initialize"
             && !headers.contains_key(mirror::SESSION_ID)
         {
-            return self.initialize(scope, &visitor.caller, body, request).await;
+            return Box::pin(self.initialize(scope, &visitor.caller, body, request)).await;
         }
         let session = match self.session(&scope, &visitor.caller, headers) {
             Ok((_, session)) => session,
@@ -280,7 +280,7 @@ impl HttpFront {
             match heard {
                 Heard::Answer(parts) => answers.push(parts),
                 said @ (Heard::Notice(_) | Heard::Question(_)) => break Some(said),
-                Heard::Over => return form.response(answers, going.unscoped()),
+                Heard::Over => return form.response(answers, going.end()),
             }
         };
         let Some(errands) = going.0.take() else { return answer::accepted() };
@@ -358,9 +358,9 @@ impl Form {
 struct Going(Option<Errands>);
 
 impl Going {
-    /// The scopes that the last answer says were lacking.
-    fn unscoped(&mut self) -> Option<Scopes> {
-        self.0.as_mut().and_then(Errands::unscoped)
+    /// All of them are over, and none has to go on. Gives the scopes that the last answer says were lacking.
+    fn end(&mut self) -> Option<Scopes> {
+        self.0.take().and_then(|mut errands| errands.unscoped())
     }
 
     async fn next(&mut self) -> Heard {

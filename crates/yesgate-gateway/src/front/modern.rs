@@ -77,7 +77,7 @@ impl HttpFront {
             return refuse(Reply::error(-32020, &mismatch.to_string(), None));
         }
         if request.method == "subscriptions/listen" {
-            return self.listen(scope, party, request).await;
+            return Box::pin(self.listen(scope, party, request)).await;
         }
         let wish = Wish::of(&headers);
         let scopes = visitor.scopes.clone();

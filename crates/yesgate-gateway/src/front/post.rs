@@ -73,7 +73,7 @@ impl HttpFront {
                     answer::error(StatusCode::BAD_REQUEST, -32600, "this protocol version has no batches")
                 }
                 (Ok(elements), Some(Era::Legacy) | None) => {
-                    self.legacy_batch(&scope, &visitor, &headers, &body, &elements).await
+                    Box::pin(self.legacy_batch(&scope, &visitor, &headers, &body, &elements)).await
                 }
             };
         }

@@ -28,7 +28,7 @@ use yesgate_ledger::{LedgerError, Sighted};
 
 use super::Gate;
 use super::modes::SET_MODE;
-use crate::book::Unreadable;
+use crate::book::{Listing, Unreadable};
 use crate::errand::Errand;
 use crate::look_up::{Circumstances, NoState};
 use crate::metrics::labels::Judged;
@@ -84,7 +84,7 @@ impl Gate {
             | Verdict::Unneeded(_)
             | Verdict::Refuse(_) => true,
         };
-        let verdict = if may_change && self.review_again().await.unwrap_or(false) {
+        let verdict = if may_change && Box::pin(self.review_again()).await.unwrap_or(false) {
             self.judge(call, presented, definition, ways, known)
         } else {
             verdict
@@ -180,7 +180,7 @@ impl Gate {
     ) -> Result<Option<Arc<ToolDefinition>>, Unreadable> {
         let Ok(name) = name.parse::<ToolName>() else { return Ok(None) };
         if !way.book.is_complete() {
-            way.book.refresh(way).await?;
+            Box::pin(way.book.refresh(way)).await?;
         }
         let definition = way.book.definition(&name);
         self.sight(way).await;
@@ -206,9 +206,12 @@ impl Gate {
     /// changed is found out when it is spent.
     pub(crate) async fn sight(&self, way: &Upstream) {
         let Some(listing) = way.book.listing() else { return };
-        if self.reviewed().sighted == Some(listing.digest) {
-            return;
+        if self.reviewed().sighted != Some(listing.digest) {
+            Box::pin(self.sight_anew(way, listing)).await;
         }
+    }
+
+    async fn sight_anew(&self, way: &Upstream, listing: Listing) {
         let told = self.ledger.sight(&self.server.name, &self.server.identity, listing.tools.to_vec()).await;
         match told {
             Ok(sighted) => self.report(&sighted),

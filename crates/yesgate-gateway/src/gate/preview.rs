@@ -19,7 +19,7 @@ impl Gate {
     pub(super) async fn previewed(&self, way: &Upstream, verdict: Verdict) -> Result<Verdict, Refusal> {
         match verdict {
             Verdict::AskWithPreview(question, source) => {
-                let shown = self.preview(way, &question.binding, source).await;
+                let shown = Box::pin(self.preview(way, &question.binding, source)).await;
                 let lines = shown.and_then(|shown| lines(&shown));
                 let lines = lines.map_err(|refusal| refusal.with_next(&question.next))?;
                 Ok(Verdict::Ask(Box::new(question.previewed(lines))))

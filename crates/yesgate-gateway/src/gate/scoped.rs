@@ -31,11 +31,10 @@ impl Gate {
         let Some(needed) = scopes.needed(server, tool, class) else {
             // Nothing that anybody could give would do: a challenge would send the client round in circles.
             let reason = "no scope covers this tool, so no connected client can call it".to_owned();
-            return Some(
-                self.refused(&errand.caller, Some(tool), &Why::PolicyDenied { reason }.into()).await,
-            );
+            let why = Why::PolicyDenied { reason }.into();
+            return Some(Box::pin(self.refused(&errand.caller, Some(tool), &why)).await);
         };
-        self.record_refusal(&errand.caller, Some(tool), "insufficient_scope").await;
+        Box::pin(self.record_refusal(&errand.caller, Some(tool), "insufficient_scope")).await;
         // What it holds is named again, or the next token would have less.
         let held = given.within(&scopes.known());
         let all: Scopes = held.and(&[needed.clone()].into_iter().collect());

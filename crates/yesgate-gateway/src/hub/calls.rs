@@ -32,7 +32,7 @@ impl Hub {
                 let name = ask.params.as_ref().and_then(|params| member_text(params.raw(), "name"));
                 let name = name.unwrap_or_default();
                 if OwnTool::is_one(&name) {
-                    return self.own_call(ask, begun).await;
+                    return Box::pin(self.own_call(ask, begun)).await;
                 }
                 let without = without_tasks(ask);
                 let ask = without.as_ref().unwrap_or(ask);
@@ -71,7 +71,7 @@ impl Hub {
             return reply;
         }
         match self.link(server, &ask.party).await {
-            Ok(link) => self.call_over(server, &link, ask, tool, begun).await,
+            Ok(link) => Box::pin(self.call_over(server, &link, ask, tool, begun)).await,
             Err(error) => unreachable(&error),
         }
     }

@@ -37,7 +37,7 @@ impl Hub {
         let mut answering = pin!(self.answer(&ask, &begun));
         let reply = match timeout(self.longest, &mut answering).await {
             Ok(reply) => reply,
-            Err(_) => match self.leave_running(&begun).await {
+            Err(_) => match Box::pin(self.leave_running(&begun)).await {
                 Left::Running(reply) => reply,
                 Left::Ended => answering.await,
                 Left::Nothing => {
