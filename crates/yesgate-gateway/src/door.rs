@@ -77,12 +77,13 @@ impl Handler for Door {
         Box::new(self.metrics.connection())
     }
 
+    // What is rare is put into boxes of its own, here and further in: the room for it would be made for every call.
     async fn handle(&self, request: Request<Incoming>, from: SocketAddr) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let from = self.sender(&parts, from);
         let place = self.place(&parts);
         if let Some(Place::Clients(bearers)) = place {
-            return self.clients(&*bearers, parts, body, from).await;
+            return Box::pin(self.clients(&*bearers, parts, body, from)).await;
         }
         let checked = match &place {
             // People come to a page by links, wherever those stand.
@@ -101,22 +102,22 @@ impl Handler for Door {
         };
         if let Some(Place::Page) = place {
             // Nothing of it is for scripts of other sites, whichever may call.
-            return pages::answer(&*self.pages, &self.limits, parts, body, from).await;
+            return Box::pin(pages::answer(&*self.pages, &self.limits, parts, body, from)).await;
         }
         if let Some(response) = self.guard.preflight(&parts) {
             return response;
         }
         let mut response = match place {
             Some(Place::Endpoint(scope)) => self.endpoint(scope, parts, body).await,
-            Some(Place::Rest(found)) => self.rest(*found, parts, body).await,
-            Some(Place::PeopleOnly) => self.people_only(&parts).await,
+            Some(Place::Rest(found)) => Box::pin(self.rest(*found, parts, body)).await,
+            Some(Place::PeopleOnly) => Box::pin(self.people_only(&parts)).await,
             Some(Place::AgentsOnly) => {
                 let words = "This is for agents with a key: a session never calls a tool. Nothing ran.";
                 rest::failure(StatusCode::FORBIDDEN, "not_for_people", words)
             }
             Some(Place::Alive) => only_get(&parts.method, || plain(StatusCode::OK, "alive\n")),
             Some(Place::Ready) => {
-                let ready = self.ready().await;
+                let ready = Box::pin(self.ready()).await;
                 only_get(&parts.method, || ready)
             }
             Some(Place::Metrics) if self.shows_metrics => only_get(&parts.method, || self.numbers()),
@@ -195,11 +196,18 @@ impl Door {
 
     /// Who comes: whoever has a key of ours, or a token that counts here.
     async fn admit(&self, parts: &Parts, path: &str) -> Result<Visit, Stranger> {
-        match (self.keeper.caller(&parts.headers), &self.bearers) {
-            (Ok(caller), _) => Ok(Visit::keyed(caller)),
-            (Err(stranger), None) => Err(stranger),
-            (Err(Stranger::NoKey), Some(_)) => Err(Stranger::Unadmitted(Unadmitted::NoToken)),
-            (Err(Stranger::WrongKey | Stranger::Unadmitted(_)), Some(bearers)) => {
+        let stranger = match self.keeper.caller(&parts.headers) {
+            Ok(caller) => return Ok(Visit::keyed(caller)),
+            Err(Stranger::WrongKey) => match admission::newly_made(&self.ledger, &parts.headers).await {
+                Ok(caller) => return Ok(Visit::keyed(caller)),
+                Err(stranger) => stranger,
+            },
+            Err(stranger @ (Stranger::NoKey | Stranger::Unadmitted(_))) => stranger,
+        };
+        match (stranger, &self.bearers) {
+            (stranger @ Stranger::Unadmitted(_), _) | (stranger, None) => Err(stranger),
+            (Stranger::NoKey, Some(_)) => Err(Stranger::Unadmitted(Unadmitted::NoToken)),
+            (Stranger::WrongKey, Some(bearers)) => {
                 let Some(token) = admission::presented(&parts.headers) else {
                     return Err(Stranger::Unadmitted(Unadmitted::InvalidToken));
                 };

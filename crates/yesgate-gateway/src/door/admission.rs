@@ -13,6 +13,7 @@ use yesgate_core::caller::Caller;
 use yesgate_core::key::{BearerKey, BearerKeyHash};
 use yesgate_http::edge::bearer::{Bearer, Standing, Unadmitted};
 use yesgate_http::edge::body::Body;
+use yesgate_ledger::Ledger;
 
 use super::{failure, json_response};
 use crate::board::Visitor;
@@ -51,6 +52,19 @@ impl Doorkeeper {
         let keys = Arc::clone(&self.keys.read().unwrap_or_else(PoisonError::into_inner));
         // Who shows a key that nobody gave out is not the local user.
         keys.get(&BearerKey::presented(key).hash()).cloned().ok_or(Stranger::WrongKey)
+    }
+}
+
+/// Who comes with a key that the doorkeeper has not heard of: another process may have made it a moment ago.
+pub(super) async fn newly_made(ledger: &Ledger, headers: &HeaderMap) -> Result<Caller, Stranger> {
+    let key = presented(headers).filter(|key| key.starts_with(BearerKey::PREFIX));
+    let key = BearerKey::presented(key.ok_or(Stranger::WrongKey)?);
+    match ledger.key(&key.hash()).await {
+        Ok(found) => found.map(|record| record.caller).ok_or(Stranger::WrongKey),
+        Err(error) => {
+            tracing::warn!(%error, "a key could not be looked up");
+            Err(Stranger::Unadmitted(Unadmitted::Unknown))
+        }
     }
 }
 
@@ -142,7 +156,7 @@ impl Stranger {
             Self::Unadmitted(Unadmitted::InvalidToken) => "the access token does not count, or not here",
             Self::Unadmitted(Unadmitted::InsufficientScope(_)) => "the access token does not allow this",
             Self::Unadmitted(Unadmitted::Unknown) => {
-                "whether the access token counts cannot be told at the moment; try again"
+                "whether the key or token counts cannot be told at the moment; try again"
             }
         }
     }

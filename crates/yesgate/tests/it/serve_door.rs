@@ -39,6 +39,33 @@ fn only_this_machine_is_served_without_keys_or_names() {
     ");
 }
 
+/// Whoever starts a gateway that could trust nobody hears it at once; where nobody has to be trusted, nothing is missing.
+#[tokio::test]
+async fn a_machine_without_certificates_serves_what_needs_none() {
+    let nowhere = [("SSL_CERT_FILE", "/nonexistent"), ("SSL_CERT_DIR", "/nonexistent")];
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("yesgate.toml");
+    std::fs::write(&path, "[servers.a]\nurl = \"https://localhost:1/mcp\"\n").unwrap();
+    let mut command = Command::new(YESGATE);
+    command.arg("--home").arg(home.path()).arg("--config").arg(&path).args([
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+    ]);
+    let output = command.envs(nowhere).output().unwrap();
+    insta::assert_snapshot!(String::from_utf8(output.stderr).unwrap(), @r"
+    Error: the server `a` cannot be set up: the system's certificates cannot be used: unexpected error: No CA certificates were loaded from the system
+    ");
+
+    let stage =
+        nowhere.into_iter().fold(ServeStage::new(YESGATE), |stage, (name, value)| stage.env(name, value));
+    let config = stage.child("notes", &[]);
+    let stage = stage.config(&config);
+    let gateway = stage.start();
+    let note = json!({"id": "a"});
+    assert_eq!(text(&gateway.server("notes").call("read_note", note).await), "the first note");
+}
+
 /// The first key closes the door for everybody without one, and a key that was taken back opens nothing: the
 /// door does not open again when the last one goes.
 #[tokio::test]
@@ -58,4 +85,18 @@ async fn keys_open_and_close_the_door_of_a_running_gateway() {
     assert_eq!(text(&alice.call("read_note", note.clone()).await), "the first note");
     let stranger = gateway.server("notes").bearer("ygk_made-up");
     assert_eq!(stranger.draft_call("read_note", note.clone()).send().await.status(), 401);
+}
+
+/// A key opens the door from the moment at which it is shown, though another process made it.
+#[tokio::test]
+async fn a_key_counts_as_soon_as_it_is_made() {
+    let stage = ServeStage::new(YESGATE);
+    let config = stage.child("notes", &[]);
+    let stage = stage.config(&config);
+    let gateway = stage.start();
+    for number in 0..20 {
+        let key = stage.key(&format!("user-{number}"));
+        let asked = gateway.server("notes").bearer(&key).call("read_note", json!({"id": "a"})).await;
+        assert_eq!(text(&asked), "the first note", "key {number}");
+    }
 }
