@@ -22,9 +22,9 @@ use crate::report::{Section, Target};
 use crate::stats::{Pace, Series, Times, Unit};
 use crate::subject::Subject;
 
-pub(crate) use self::memory::measure as measure_memory;
+pub(crate) use self::memory::{call_a_little, measure as measure_memory};
 pub(crate) use self::peers::measure as measure_peers;
-pub(crate) use self::process::keep;
+pub(crate) use self::process::{keep, on_path};
 pub(crate) use self::sdk::serve as serve_sdk;
 pub(crate) use self::server::serve as serve_lean;
 

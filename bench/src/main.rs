@@ -14,6 +14,7 @@ mod http;
 mod ledgers;
 mod machine;
 mod memory;
+mod order;
 mod pages;
 mod peers;
 mod redeems;
@@ -57,6 +58,7 @@ fn run(words: &[String]) -> Result<()> {
         ["web-server"] => http::serve_lean(),
         ["sdk-server"] => http::serve_sdk(),
         ["keep", program, arguments @ ..] => http::keep(program, arguments),
+        ["--order"] => order::write(),
         [option] if option.starts_with("--storm=") => {
             let calls = option.trim_start_matches("--storm=").parse();
             let own = std::env::current_exe().context("this program cannot find itself")?;
@@ -71,7 +73,7 @@ fn run(words: &[String]) -> Result<()> {
                     (_, Some(words)) => only = Some(words),
                     (other, None) => {
                         bail!(
-                            "`{other}` is no option; known are `--quick`, `--write`, `--only=WORDS`, and `--storm=CALLS` alone"
+                            "`{other}` is no option; known are `--quick`, `--write`, `--only=WORDS`, and alone `--storm=CALLS` and `--order`"
                         )
                     }
                 }

@@ -1,6 +1,7 @@
 //! What is measured: the release build of `yesgate`, and the commands that start it.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,6 +50,20 @@ impl Subject {
         Ok(Self { yesgate: folder.join("yesgate"), own, scratch, config })
     }
 
+    /// The same gate, run by valgrind, which writes below a folder what each process does.
+    pub(crate) fn watched(&self, valgrind: &Path, folder: &Path) -> Result<Self> {
+        let scratch = self.folder()?;
+        let program = scratch.path().join("yesgate");
+        let [valgrind, folder, yesgate] = [valgrind, folder, &self.yesgate].map(Path::display);
+        let script = format!(
+            "#!/bin/sh\nexec '{valgrind}' --tool=callgrind --demangle=no --callgrind-out-file='{folder}/%p' '{yesgate}' \"$@\"\n"
+        );
+        fs::write(&program, script)?;
+        fs::set_permissions(&program, Permissions::from_mode(0o700))?;
+        let (own, config) = (self.own.clone(), self.config.clone());
+        Ok(Self { own, yesgate: program, scratch, config })
+    }
+
     /// The server alone.
     pub(crate) fn bare(&self, dangerous_tools: usize) -> Command {
         self.command(self.server(dangerous_tools))
@@ -83,6 +98,11 @@ impl Subject {
         // What it reports while it works belongs to no terminal here.
         command.env("YESGATE_LOG", "error");
         command
+    }
+
+    /// The gate's own program.
+    pub(crate) fn yesgate(&self) -> &Path {
+        &self.yesgate
     }
 
     /// This very program.
@@ -125,6 +145,12 @@ impl Subject {
     pub(crate) fn write_report(&self, text: &str) -> Result<()> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("REPORT.md");
         fs::write(&path, text).with_context(|| format!("`{}` cannot be written", path.display()))
+    }
+
+    /// Puts the list of what every gate runs in its place.
+    pub(crate) fn write_order(&self, list: &str) -> Result<()> {
+        let path = root().join("crates/yesgate/order.txt");
+        fs::write(&path, list).with_context(|| format!("`{}` cannot be written", path.display()))
     }
 
     fn command(&self, words: impl IntoIterator<Item = PathBuf>) -> Command {

@@ -40,13 +40,7 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
     for _ in 0..pace.repeats(3) {
         let scene = Scene::set(subject)?;
         let gate = scene.between(Way::Gate).context("there is no gate")?;
-        runtime.block_on(async {
-            for era in [Era::Legacy, Era::Modern] {
-                let mut client = Crowd::gather(&scene.endpoint(Way::Gate, Server::Lean, era), 1).await?;
-                client.call(Load { text_bytes: 100, calls: 10 }).await?;
-            }
-            anyhow::Ok(())
-        })?;
+        runtime.block_on(call_in_each_era(&scene))?;
         thread::sleep(REST);
         idle.add(gate.process_id()?)?;
         runtime.block_on(async {
@@ -74,6 +68,22 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
     ];
     section.rows = vec![idle.row("idle"), listening.row("10,000 idle streams")];
     Ok(section)
+}
+
+/// Starts a gate, has it do what is measured at rest, and lets it rest.
+pub(crate) fn call_a_little(subject: &Subject) -> Result<()> {
+    let scene = Scene::set(subject)?;
+    super::runtime()?.block_on(call_in_each_era(&scene))?;
+    thread::sleep(REST);
+    Ok(())
+}
+
+async fn call_in_each_era(scene: &Scene) -> Result<()> {
+    for era in [Era::Legacy, Era::Modern] {
+        let mut client = Crowd::gather(&scene.endpoint(Way::Gate, Server::Lean, era), 1).await?;
+        client.call(Load { text_bytes: 100, calls: 10 }).await?;
+    }
+    Ok(())
 }
 
 /// Opens streams, each on a connection of its own, and waits until all are acknowledged.

@@ -34,8 +34,8 @@ pub(crate) fn peers(shell: &Shell) -> PathBuf {
     shell.path("target/peers")
 }
 
-/// Installs the other gateways that the benchmark compares with, below `target/peers-bench`, and nginx. Nothing
-/// else needs them, so `ci` never does this.
+/// Installs the other gateways that the benchmark compares with, below `target/peers-bench`, nginx and valgrind.
+/// Nothing else needs them, so `ci` never does this.
 pub(crate) fn run_bench(shell: &Shell) -> Result<()> {
     install_system_programs(shell, &BENCH_PROGRAMS)?;
     let peers = shell.path("target/peers-bench");
@@ -56,7 +56,7 @@ const BENCH_PYTHON: [(&str, &[&str]); 3] = [
 
 const BENCH_NPM: (&str, &str) = ("supergateway", "4.0.0");
 
-const BENCH_PROGRAMS: [SystemProgram; 4] = [
+const BENCH_PROGRAMS: [SystemProgram; 5] = [
     PYTHON,
     NODE_PROGRAM,
     NPM,
@@ -64,6 +64,11 @@ const BENCH_PROGRAMS: [SystemProgram; 4] = [
         name: "nginx",
         debian: &["nginx-light"],
         probe: |shell| shell.program("nginx").args(&["-v"]),
+    },
+    SystemProgram {
+        name: "valgrind",
+        debian: &["valgrind"],
+        probe: |shell| shell.program("valgrind").args(&["--version"]),
     },
 ];
 
