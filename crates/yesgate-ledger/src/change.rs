@@ -1,7 +1,8 @@
 //! A change as every store sees it: what to load, what to do with it, whom to tell.
 //!
 //! INVARIANT: what a closure returned stays inside the change until the store says that the
-//! commit is durable; if it says anything else, the value is dropped.
+//! commit is durable; if it says anything else, the value is dropped. What was let go by a change that nobody waits for
+//! any more was never sent, and is given back to be written down as that.
 
 use std::collections::BTreeSet;
 
@@ -164,6 +165,9 @@ pub(crate) enum PeopleWrite {
     RevokeCredential(CredentialId),
 }
 
+/// What began to run, and in which process.
+pub(crate) type Run = (IntentId, Option<BootId>);
+
 /// A change that a store carries out.
 pub(crate) trait Change: Send {
     /// Says what to load.
@@ -172,11 +176,14 @@ pub(crate) trait Change: Send {
     /// Does it, inside the transaction. Called once at most.
     fn apply(&mut self, found: Found, now: Timestamp) -> Effects;
 
+    /// Takes note of what begins to run by it, once the commit is durable.
+    fn begins(&mut self, runs: &[Run]);
+
     /// Says whether nobody waits for it any more; then it need not be begun.
     fn is_abandoned(&self) -> bool;
 
-    /// Tells whoever waits, after the commit or after the failure.
-    fn settle(self: Box<Self>, committed: Result<(), LedgerError>);
+    /// Tells whoever waits, after the commit or after the failure. Gives back what began to run, where nobody heard of it.
+    fn settle(self: Box<Self>, committed: Result<(), LedgerError>) -> Vec<Run>;
 }
 
 /// A change made of a closure.
@@ -184,6 +191,7 @@ pub(crate) struct ClosureChange<T, F> {
     target: Target,
     closure: Option<F>,
     returned: Option<T>,
+    runs: Vec<Run>,
     reply: oneshot::Sender<Result<T, LedgerError>>,
 }
 
@@ -195,7 +203,7 @@ where
     /// Makes the change and the place where its answer will arrive.
     pub(crate) fn new(target: Target, closure: F) -> (Self, oneshot::Receiver<Result<T, LedgerError>>) {
         let (reply, answer) = oneshot::channel();
-        (Self { target, closure: Some(closure), returned: None, reply }, answer)
+        (Self { target, closure: Some(closure), returned: None, runs: Vec::new(), reply }, answer)
     }
 }
 
@@ -215,17 +223,24 @@ where
         effects
     }
 
+    fn begins(&mut self, runs: &[Run]) {
+        self.runs.extend_from_slice(runs);
+    }
+
     fn is_abandoned(&self) -> bool {
         self.reply.is_closed()
     }
 
-    fn settle(self: Box<Self>, committed: Result<(), LedgerError>) {
+    fn settle(self: Box<Self>, committed: Result<(), LedgerError>) -> Vec<Run> {
         let answer = match (committed, self.returned) {
             (Ok(()), Some(returned)) => Ok(returned),
             (Ok(()), None) => Err(LedgerError::Closed),
             (Err(error), _) => Err(error),
         };
         // Whoever asked may be gone by now; then the answer is dropped, and nothing runs.
-        drop(self.reply.send(answer));
+        match self.reply.send(answer) {
+            Err(Ok(_unheard)) => self.runs,
+            Ok(()) | Err(Err(_)) => Vec::new(),
+        }
     }
 }

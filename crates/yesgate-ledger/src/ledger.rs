@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use tokio::time::timeout;
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::budget::Window;
 use yesgate_core::clock::Clock;
@@ -27,9 +28,8 @@ use crate::store::Store;
 
 /// What was asked, answered and spent. A cheap handle; the last one that goes closes the ledger.
 ///
-/// A call that changes something is carried out even if its future is dropped half-way, and its
-/// answer is then lost: a redeemed intent stays `Running` and never runs. So let such a call go to
-/// its end in a task of its own where the caller may vanish.
+/// A call that changes something may be carried out although its future is dropped half-way. What it redeemed then never
+/// runs, and is written down as not sent; so let such a call go to its end in a task of its own where the caller may vanish.
 #[derive(Clone)]
 pub struct Ledger {
     store: Arc<Store>,
@@ -395,15 +395,28 @@ impl Ledger {
         .await
     }
 
-    /// Hands a change to the store, and waits until it is durable.
+    /// Hands a change to the store, and waits until it is durable, but not for ever: a commit that waits for a standby which
+    /// is gone is never cut short, and whoever asked for it is told that nobody knows. What it lets go later is not sent.
     pub(crate) async fn change<T, F>(&self, target: Target, closure: F) -> Result<T, LedgerError>
     where
         T: Send + 'static,
         F: FnOnce(Found, Timestamp) -> (T, Effects) + Send + 'static,
     {
-        let (change, answer) = ClosureChange::new(target, closure);
-        self.store.submit(Box::new(change)).await?;
-        answer.await.map_err(|_| LedgerError::Closed)?
+        let (change, mut answer) = ClosureChange::new(target, closure);
+        let durable = async {
+            self.store.submit(Box::new(change)).await?;
+            (&mut answer).await.map_err(|_| LedgerError::Closed)?
+        };
+        let Some(patience) = self.store.patience() else { return durable.await };
+        match timeout(patience, durable).await {
+            Ok(answered) => answered,
+            Err(_) => {
+                // From here on nothing can arrive; what has arrived counts.
+                answer.close();
+                let too_long = LedgerError::InDoubt("the database takes too long".to_owned());
+                answer.try_recv().unwrap_or(Err(too_long))
+            }
+        }
     }
 
     /// What holds it all.

@@ -30,6 +30,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
@@ -67,7 +68,6 @@ pub(crate) struct Store {
     alive: OnceLock<Alive>,
     /// Where the database is, and what this node knows of being seen there; none: it is a file or nowhere.
     database: Option<(DatabaseAddress, Seen)>,
-    /// Files tell how a commit ended.
     doubt: Doubt,
     skew: Skew,
     readiness: Known,
@@ -94,9 +94,11 @@ impl Store {
             contents::clean(&connection);
             let life = Life::Files(boots);
             let engine = Box::new(SqliteWriter::new(connection, clock));
-            Ok((Writer::new(engine, seal_of_writer, bell_of_writer, life.clone()), (path, life)))
+            let writer = Writer::new(engine, seal_of_writer, bell_of_writer, life.clone());
+            let doubt = writer.doubt();
+            Ok((writer, (path, life, doubt)))
         };
-        let (writes, writer, (path, life)) = start("ledger-writer", set_up, Writer::serve).await?;
+        let (writes, writer, (path, life, doubt)) = start("ledger-writer", set_up, Writer::serve).await?;
         let to_read = path.clone();
         let set_up = move || Ok((sqlite::connection::open_to_read(&to_read)?, ()));
         let (reads, reader, ()) = start("ledger-reader", set_up, serve_reads).await?;
@@ -107,7 +109,7 @@ impl Store {
             threads: vec![writer, reader],
             watcher: Mutex::new(Some(watcher)),
             database: None,
-            doubt: Doubt::default(),
+            doubt,
             skew: Skew::default(),
             readiness: Known::default(),
             bell,
@@ -125,16 +127,18 @@ impl Store {
             let mut connection = sqlite::connection::open_in_memory()?;
             schema::migrate(&mut connection, &seal_of_writer)?;
             let engine = Box::new(SqliteWriter::new(connection, clock));
-            Ok((Writer::new(engine, seal_of_writer, bell_of_writer, Life::Alone), ()))
+            let writer = Writer::new(engine, seal_of_writer, bell_of_writer, Life::Alone);
+            let doubt = writer.doubt();
+            Ok((writer, doubt))
         };
-        let (writes, writer, ()) = start("ledger-writer", set_up, Writer::serve).await?;
+        let (writes, writer, doubt) = start("ledger-writer", set_up, Writer::serve).await?;
         Ok(Self {
             writes: Some(writes),
             reads: None,
             threads: vec![writer],
             watcher: Mutex::default(),
             database: None,
-            doubt: Doubt::default(),
+            doubt,
             skew: Skew::default(),
             readiness: Known::default(),
             bell,
@@ -235,9 +239,15 @@ impl Store {
         self.bell.listen()
     }
 
-    /// Whether a commit was lost sight of, and nobody has found out since how it ended.
+    /// Whether something was redeemed that is not running, and that is not written down yet.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.doubt.is_there()
+    }
+
+    /// How long anybody waits for a commit; `None`: until it is there. A disk of our own answers or fails; a database may wait
+    /// for a standby that is gone.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.database.as_ref().map(|_| PATIENCE)
     }
 
     /// Hands a change to the writer.
@@ -373,5 +383,7 @@ fn wait_for(thread: JoinHandle<()>) {
 
 /// How many connections look things up; each is made when it is first needed.
 const READERS: usize = 4;
+/// Far longer than a commit takes, and less than clients wait for a call.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How many jobs may wait; whoever comes after that waits for its place.
 const QUEUE: usize = 1024;

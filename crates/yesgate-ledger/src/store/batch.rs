@@ -7,7 +7,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use jiff::Timestamp;
 use yesgate_core::audit::{AuditEntry, AuditEvent, chain};
 use yesgate_core::class::Class;
-use yesgate_core::id::{BootId, IntentId};
 use yesgate_core::intent::{DoneKind, Intent, SlotKey, State};
 use yesgate_core::json::CanonicalJson;
 
@@ -15,7 +14,7 @@ use super::notes::Notes;
 use super::regime::HeldBack;
 use super::rows::{self, Loaded};
 use super::{budgets, grants, keys, oauth, pace, people, queries, regime, tally};
-use crate::change::{Change, Found, Target};
+use crate::change::{Change, Found, Run, Target};
 use crate::engine::value::{Value, values};
 use crate::engine::{Presence, Sql, Transactions};
 use crate::error::LedgerError;
@@ -24,9 +23,6 @@ use crate::life::Life;
 use crate::purge;
 use crate::seal::Seal;
 use crate::told::Told;
-
-/// What began to run, and in which process.
-pub(super) type Run = (IntentId, Option<BootId>);
 
 /// A transaction under way.
 pub(super) struct Batch<'a> {
@@ -112,13 +108,14 @@ impl Batch<'_> {
         target: &Target,
         Looked { loaded, found }: Looked,
     ) -> Result<(), LedgerError> {
-        let now = self.now;
+        let (now, begun) = (self.now, self.begun.len());
         let effects =
             catch_unwind(AssertUnwindSafe(|| change.apply(found, now))).map_err(|_| LedgerError::Panicked)?;
         for intent in effects.intents {
             let before = loaded.iter().find(|loaded| loaded.intent.id() == intent.id());
             self.store(intent, before, target)?;
         }
+        change.begins(self.begun.get(begun..).unwrap_or_default());
         self.purge(&effects.purged, &loaded, &effects.events)?;
         for write in effects.writes {
             keys::write(self.connection, self.seal, write, now)?;

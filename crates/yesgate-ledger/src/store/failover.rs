@@ -9,7 +9,7 @@ use yesgate_core::audit::AuditEvent;
 use yesgate_core::grant::GrantRecord;
 use yesgate_core::intent::{Ground, Intent, State};
 
-use crate::change::{Change, Effects, Found, Target, Write};
+use crate::change::{Change, Effects, Found, Run, Target, Write};
 use crate::engine::Sql;
 use crate::engine::value::values;
 use crate::error::LedgerError;
@@ -62,12 +62,16 @@ impl Change for TakeOver {
         Effects { intents, events, writes: vec![Write::Origin(to.clone())], ..Effects::default() }
     }
 
+    fn begins(&mut self, _runs: &[Run]) {}
+
     fn is_abandoned(&self) -> bool {
         false
     }
 
     /// Whoever wanted something hears whether that was written down, and this with it.
-    fn settle(self: Box<Self>, _committed: Result<(), LedgerError>) {}
+    fn settle(self: Box<Self>, _committed: Result<(), LedgerError>) -> Vec<Run> {
+        Vec::new()
+    }
 }
 
 /// Ends what may have been spent, and admits that nobody knows of what ran.

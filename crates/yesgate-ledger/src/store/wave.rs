@@ -11,12 +11,12 @@ use yesgate_core::audit::AuditEntry;
 use yesgate_core::caller::Caller;
 use yesgate_core::intent::SlotKey;
 
-use super::batch::{APPEND, Batch, Looked, Run};
+use super::batch::{APPEND, Batch, Looked};
 use super::notes::{Note, Noted, Reach};
 use super::regime::HeldBack;
 use super::rows::{self, Loaded};
 use super::{pace, tally};
-use crate::change::{Change, Target};
+use crate::change::{Change, Run, Target};
 use crate::engine::Expected;
 use crate::engine::value::Value;
 use crate::error::LedgerError;

@@ -14,10 +14,10 @@ use yesgate_core::id::BootId;
 use yesgate_core::intent::{DoneKind, Intent, State};
 
 use super::ReadJob;
-use super::batch::{Batch, Run, Touched};
+use super::batch::{Batch, Touched};
 use super::failover::{self, TakeOver};
 use super::notes::Notes;
-use crate::change::{Change, Effects, Found, Target};
+use crate::change::{Change, Effects, Found, Run, Target};
 use crate::changes::Bell;
 use crate::engine::{Begun, Transactions};
 use crate::error::LedgerError;
@@ -36,8 +36,8 @@ pub(crate) enum Job {
     Probe(oneshot::Sender<Result<(), LedgerError>>),
 }
 
-/// Whether there is a commit that nobody knows the end of. It is found out with the next change, so somebody had better
-/// make one.
+/// Whether something was redeemed that is not running: by a commit that nobody knows the end of, or for somebody who was gone
+/// when it was done. It is written down with the next change, so somebody had better make one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Doubt(Arc<AtomicBool>);
 
@@ -56,7 +56,7 @@ pub(super) struct Writer {
     /// Set once the disk failed: from then on nothing is written, for a second try could report a
     /// success that is none.
     broken: Option<LedgerError>,
-    /// What was redeemed by a commit that nobody knows the end of. Whoever asked was told no, so it is not running.
+    /// What was redeemed and is not running: whoever asked was told no, or was not there any more.
     doubtful: Vec<Run>,
     doubt: Doubt,
     /// Why the last transaction failed, where it did, and when.
@@ -69,7 +69,7 @@ impl Writer {
         Self { engine, seal, bell, life, broken: None, doubtful: Vec::new(), doubt, trouble: None }
     }
 
-    /// Where it says whether there is a commit in doubt.
+    /// Where it says whether something is in doubt.
     pub(super) fn doubt(&self) -> Doubt {
         self.doubt.clone()
     }
@@ -115,22 +115,27 @@ impl Writer {
             self.doubtful.extend(unsent);
         }
         // Before anybody hears of it.
-        self.doubt.0.store(!self.doubtful.is_empty(), Ordering::Relaxed);
+        self.tell_of_doubt();
         match committed {
             Ok(outcomes) => {
                 self.trouble = None;
                 for (change, outcome) in changes.into_iter().zip(outcomes) {
-                    change.settle(outcome);
+                    self.doubtful.extend(change.settle(outcome));
                 }
+                self.tell_of_doubt();
             }
             Err(error) => {
                 self.trouble = Some((Instant::now(), error.clone()));
                 tracing::error!(%error, changes = changes.len(), "nothing was written to the ledger");
                 for change in changes {
-                    change.settle(Err(error.clone()));
+                    drop(change.settle(Err(error.clone())));
                 }
             }
         }
+    }
+
+    fn tell_of_doubt(&self) {
+        self.doubt.0.store(!self.doubtful.is_empty(), Ordering::Relaxed);
     }
 
     /// Looks whether anything can be written. After a failure a look is not enough: a full disk shows itself in a commit
@@ -227,7 +232,7 @@ fn never_back(clock: Timestamp, head: &Head) -> Result<Timestamp, LedgerError> {
     Ok(clock.max(head.time))
 }
 
-/// Admits that something was redeemed by a commit in doubt, and never left. Where it was not, it changes nothing.
+/// Admits that something was redeemed and never left. Where it was not redeemed, it changes nothing.
 struct Unsent {
     target: Target,
     boot: Option<BootId>,
@@ -255,14 +260,17 @@ impl Change for Unsent {
         Effects { intents, ..Effects::default() }
     }
 
+    fn begins(&mut self, _runs: &[Run]) {}
+
     fn is_abandoned(&self) -> bool {
         false
     }
 
-    fn settle(self: Box<Self>, committed: Result<(), LedgerError>) {
+    fn settle(self: Box<Self>, committed: Result<(), LedgerError>) -> Vec<Run> {
         if let Err(error) = committed {
-            tracing::warn!(%error, "what became of a commit in doubt could not be written down yet");
+            tracing::warn!(%error, "that something was never sent could not be written down yet");
         }
+        Vec::new()
     }
 }
 

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 use tokio::task::JoinSet;
-use yesgate_core::intent::{Intent, Slot, SlotKey, State};
+use yesgate_core::intent::{DoneKind, Intent, Slot, SlotKey, State};
 use yesgate_ledger::{Filter, LedgerError};
+use yesgate_testkit::eventually;
 
 use crate::support::{
     Place, TestClock, approve, ask, assert_sound, fresh, human, id, in_memory, open_question, question,
@@ -156,6 +157,38 @@ async fn a_change_that_nobody_waits_for_any_more_is_not_begun() {
     go.send(()).unwrap();
     assert_eq!(busy.await.unwrap(), Ok(Some(true)));
     assert_eq!(state(&ledger, &id(1)).await, State::Approved);
+}
+
+/// An agent that hung up while its yes was being spent: what was let go for nobody was never sent, and the ledger says so.
+#[tokio::test]
+async fn a_yes_that_was_spent_for_nobody_is_not_sent() {
+    let place = Place::new();
+    let ledger = place.open(1).await;
+    open_question(&ledger, 1, &json!({})).await;
+    approve(&ledger, &id(1)).await.unwrap();
+    let (begin, begun) = std::sync::mpsc::channel();
+    let (go, wait) = std::sync::mpsc::channel();
+    let spending = {
+        let (spender, boot) = (ledger.clone(), ledger.boot().clone());
+        let spend = move |intent: &mut Intent, now| {
+            begin.send(()).unwrap();
+            wait.recv().unwrap();
+            intent.redeem(&runner(&boot), now)
+        };
+        tokio::spawn(async move { spender.update(&id(1), spend).await })
+    };
+    tokio::task::yield_now().await;
+    begun.recv().unwrap();
+    spending.abort();
+    assert!(spending.await.unwrap_err().is_cancelled());
+    go.send(()).unwrap();
+
+    eventually("it is noticed", async || ledger.is_any_over().await.unwrap().then_some(())).await;
+    ledger.sweep().await.unwrap();
+    assert_eq!(state(&ledger, &id(1)).await, State::Done(DoneKind::NotSent));
+    assert!(!ledger.is_any_over().await.unwrap());
+    redeem(&ledger, &id(1)).await.unwrap().unwrap_err();
+    assert_sound(&ledger).await;
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! A standby that is to take over: what must hold before anything is written, and for as long as something is.
 
 use serde_json::json;
-use yesgate_core::intent::State;
+use yesgate_core::intent::{DoneKind, Intent, State};
 use yesgate_core::policy::Standby;
 use yesgate_ledger::{Ledger, LedgerError, Readiness};
 use yesgate_testkit::eventually;
@@ -9,7 +9,7 @@ use yesgate_testkit::postgres::Cluster;
 
 use crate::support::{
     At, Keeping, Place, TestClock, approve, assert_sound, boot, id, keeping, key, open_question, redeem,
-    state,
+    runner, state,
 };
 
 /// Connects as `ha = true` has it.
@@ -155,5 +155,48 @@ async fn a_commit_waits_for_its_copy_and_the_node_is_not_ready_meanwhile() {
     assert_eq!(waiting.await.unwrap(), Ok(true));
     eventually("it is ready again", async || (ledger.readiness().await == Readiness::Writable).then_some(()))
         .await;
+    assert_sound(&ledger).await;
+}
+
+/// FC-3: a commit that waits for a standby which is gone is not cut short, and nobody waits for it for ever: whoever would
+/// spend a yes is refused. When the commit comes through after all, the yes is spent, and nothing has run.
+#[tokio::test]
+async fn nobody_waits_for_ever_for_a_standby_that_is_gone() {
+    if keeping() != Keeping::Postgres {
+        return;
+    }
+    let place = Place::in_cluster(Cluster::own(&[]));
+    let standby = place.database(|database| {
+        let standby = database.cluster().standby("spare");
+        database.cluster().wait_for("*");
+        standby
+    });
+    let ledger = place.open(1).await;
+    open_question(&ledger, 1, &json!({})).await;
+    approve(&ledger, &id(1)).await.unwrap();
+    standby.stop("immediate");
+    let (begin, begun) = std::sync::mpsc::channel();
+    let spending = {
+        let (spender, boot) = (ledger.clone(), ledger.boot().clone());
+        let spend = move |intent: &mut Intent, now| {
+            begin.send(()).unwrap();
+            intent.redeem(&runner(&boot), now)
+        };
+        tokio::spawn(async move { spender.update(&id(1), spend).await })
+    };
+    tokio::task::yield_now().await;
+    begun.recv().unwrap();
+    // Whoever waits has nothing else to do, so time flies.
+    tokio::time::pause();
+    let refused = spending.await.unwrap().unwrap_err();
+    assert!(matches!(refused, LedgerError::InDoubt(_)), "{refused}");
+    tokio::time::resume();
+    assert_eq!(state(&ledger, &id(1)).await, State::Approved, "nobody sees what is not committed");
+
+    place.database(|database| database.cluster().set("synchronous_standby_names", ""));
+    eventually("the commit comes through", async || ledger.is_any_over().await.unwrap().then_some(())).await;
+    ledger.sweep().await.unwrap();
+    assert_eq!(state(&ledger, &id(1)).await, State::Done(DoneKind::NotSent));
+    redeem(&ledger, &id(1)).await.unwrap().unwrap_err();
     assert_sound(&ledger).await;
 }
