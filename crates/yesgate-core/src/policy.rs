@@ -404,7 +404,7 @@ const SERVE_LIMIT_KEYS: [&str; 11] = [
     "children",
 ];
 const LEDGER_KEYS: [&str; 3] = ["at", "keep", "ha"];
-const CHECKPOINT_KEYS: [&str; 4] = ["file", "webhook", "rows", "every"];
+const CHECKPOINT_KEYS: [&str; 5] = ["file", "webhook", "rows", "every", "refuse_after"];
 const PAGES_KEYS: [&str; 2] = ["wrap", "port"];
 const NOTICE_KEYS: [&str; 4] = ["desktop", "webhook", "mail", "remind"];
 const SIGN_IN_KEYS: [&str; 1] = ["oidc"];

@@ -94,6 +94,9 @@ pub enum LedgerError {
     /// A standby is to take over, and nobody can be sure that it has what was committed. A retry helps once it has.
     #[error("a standby that takes over could lack what was committed: {0}")]
     Unreplicated(String),
+    /// No checkpoint of the trail could be written elsewhere for longer than the operator allows. A retry helps once one was.
+    #[error("no checkpoint of the audit trail could be written for longer than `refuse_after` allows")]
+    Unmarked,
     /// The ledger was closed.
     #[error("the ledger is closed")]
     Closed,
@@ -107,6 +110,7 @@ impl LedgerError {
             Self::Unreachable(_) | Self::Unseen => "the consent ledger cannot be reached",
             Self::InDoubt(_) => "the consent ledger did not say whether it was written down",
             Self::Unreplicated(_) => "the consent ledger is not replicated as it must be",
+            Self::Unmarked => "the audit trail cannot be marked off the machine as it must be",
             Self::Full => "the consent ledger has no room left",
             Self::ClockWentBack { .. } => "the clock of the gateway went back",
             Self::Damaged(_) => "the consent ledger is damaged",
@@ -130,9 +134,12 @@ impl LedgerError {
     /// Whether the same change can be written later, by the same process.
     pub const fn may_pass(&self) -> bool {
         match self {
-            Self::Busy | Self::Unreachable(_) | Self::InDoubt(_) | Self::Unseen | Self::Unreplicated(_) => {
-                true
-            }
+            Self::Busy
+            | Self::Unreachable(_)
+            | Self::InDoubt(_)
+            | Self::Unseen
+            | Self::Unreplicated(_)
+            | Self::Unmarked => true,
             Self::Full
             | Self::Disk(_)
             | Self::ReadOnly

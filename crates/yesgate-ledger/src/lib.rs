@@ -12,6 +12,7 @@
 //! - Nothing of the store that is used can be seen from outside; another one can join.
 
 mod boots;
+mod brake;
 mod change;
 mod changes;
 mod credentials;
@@ -45,6 +46,7 @@ mod store;
 mod told;
 mod trail;
 
+pub use self::brake::Marks;
 pub use self::changes::Changes;
 pub use self::credentials::KeptCredential;
 pub use self::engine::postgres::address::{AddressError, DatabaseAddress};

@@ -39,6 +39,7 @@ use yesgate_core::id::BootId;
 
 use self::writer::{Doubt, Job, Writer};
 use crate::boots::{Alive, Boots};
+use crate::brake::Brake;
 use crate::change::Change;
 use crate::changes::{Bell, Changes};
 use crate::engine::Sql;
@@ -69,6 +70,7 @@ pub(crate) struct Store {
     /// Where the database is, and what this node knows of being seen there; none: it is a file or nowhere.
     database: Option<(DatabaseAddress, Seen)>,
     doubt: Doubt,
+    brake: Brake,
     skew: Skew,
     readiness: Known,
 }
@@ -95,10 +97,11 @@ impl Store {
             let life = Life::Files(boots);
             let engine = Box::new(SqliteWriter::new(connection, clock));
             let writer = Writer::new(engine, seal_of_writer, bell_of_writer, life.clone());
-            let doubt = writer.doubt();
-            Ok((writer, (path, life, doubt)))
+            let signals = (writer.doubt(), writer.brake());
+            Ok((writer, (path, life, signals)))
         };
-        let (writes, writer, (path, life, doubt)) = start("ledger-writer", set_up, Writer::serve).await?;
+        let (writes, writer, (path, life, (doubt, brake))) =
+            start("ledger-writer", set_up, Writer::serve).await?;
         let to_read = path.clone();
         let set_up = move || Ok((sqlite::connection::open_to_read(&to_read)?, ()));
         let (reads, reader, ()) = start("ledger-reader", set_up, serve_reads).await?;
@@ -110,6 +113,7 @@ impl Store {
             watcher: Mutex::new(Some(watcher)),
             database: None,
             doubt,
+            brake,
             skew: Skew::default(),
             readiness: Known::default(),
             bell,
@@ -128,10 +132,10 @@ impl Store {
             schema::migrate(&mut connection, &seal_of_writer)?;
             let engine = Box::new(SqliteWriter::new(connection, clock));
             let writer = Writer::new(engine, seal_of_writer, bell_of_writer, Life::Alone);
-            let doubt = writer.doubt();
-            Ok((writer, doubt))
+            let signals = (writer.doubt(), writer.brake());
+            Ok((writer, signals))
         };
-        let (writes, writer, doubt) = start("ledger-writer", set_up, Writer::serve).await?;
+        let (writes, writer, (doubt, brake)) = start("ledger-writer", set_up, Writer::serve).await?;
         Ok(Self {
             writes: Some(writes),
             reads: None,
@@ -139,6 +143,7 @@ impl Store {
             watcher: Mutex::default(),
             database: None,
             doubt,
+            brake,
             skew: Skew::default(),
             readiness: Known::default(),
             bell,
@@ -163,10 +168,10 @@ impl Store {
             let opening = Arc::clone(&seal_of_writer);
             let engine = PgWriter::open(at, opening, boot, seen_by_writer, clock, skew_of_writer)?;
             let writer = Writer::new(Box::new(engine), seal_of_writer, bell_of_writer, Life::Rows);
-            let doubt = writer.doubt();
-            Ok((writer, doubt))
+            let signals = (writer.doubt(), writer.brake());
+            Ok((writer, signals))
         };
-        let (writes, writer, doubt) = start("ledger-writer", set_up, Writer::serve).await?;
+        let (writes, writer, (doubt, brake)) = start("ledger-writer", set_up, Writer::serve).await?;
         let (reads, queue) = mpsc::channel(QUEUE);
         let queue = Arc::new(tokio::sync::Mutex::new(queue));
         let mut threads = vec![writer];
@@ -189,6 +194,7 @@ impl Store {
             alive: OnceLock::new(),
             database: Some((address, seen)),
             doubt,
+            brake,
             skew,
             readiness: Known::default(),
         })
@@ -242,6 +248,11 @@ impl Store {
     /// Whether something was redeemed that is not running, and that is not written down yet.
     pub(crate) fn is_in_doubt(&self) -> bool {
         self.doubt.is_there()
+    }
+
+    /// What holds back whatever would begin.
+    pub(crate) const fn brake(&self) -> &Brake {
+        &self.brake
     }
 
     /// How long anybody waits for a commit; `None`: until it is there. A disk of our own answers or fails; a database may wait

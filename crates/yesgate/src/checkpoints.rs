@@ -2,8 +2,8 @@
 //!
 //! Invariants:
 //! - A checkpoint counts as written once every place that is configured has taken it, and the file is on the disk.
-//! - What cannot be written holds up no call. It is tried again with the newest row, and told: in the log, by `doctor`, and
-//!   in the numbers.
+//! - What cannot be written is tried again with the newest row, and told: in the log, by `doctor`, and in the numbers. It
+//!   holds up no call, unless the operator says after how long it does (`refuse_after`).
 //! - Several nodes share the note of what was written last, so as a rule one of them writes each. Two that write the same
 //!   row say the same thing twice, which harms nobody.
 
@@ -20,7 +20,7 @@ use yesgate_core::checkpoint::Checkpoint;
 use yesgate_core::policy::CheckpointsConfig;
 use yesgate_gateway::metrics::Metrics;
 use yesgate_gateway::metrics::labels::Marked;
-use yesgate_ledger::{Beginning, Ledger};
+use yesgate_ledger::{Beginning, Ledger, Marks};
 use yesgate_notice::Webhook;
 use yesgate_proof::checkpoint::SignedCheckpoint;
 use yesgate_proof::receipt::{ReceiptKey, ReceiptPublicKey};
@@ -66,8 +66,8 @@ impl Marker {
                         pause_s = pause.as_secs(),
                         "a checkpoint of the audit trail could not be written, and is tried again: {error:#}"
                     );
-                    self.note_problem(&format!("{error:#}")).await;
-                    sleep(pause).await;
+                    let left = self.note_problem(&format!("{error:#}")).await;
+                    sleep(pause.min(left)).await;
                     continue;
                 }
             };
@@ -85,6 +85,7 @@ impl Marker {
         let every = Duration::try_from(self.config.every).unwrap_or(LOOK);
         let Some(end) = self.ledger.checkpoint().await? else { return Ok(every) };
         let note = Note::read(&self.ledger).await?;
+        self.heed(&note);
         match note.left(&end, &self.config) {
             Due::In(pause) => return Ok(pause),
             Due::Now => {}
@@ -97,7 +98,9 @@ impl Marker {
         );
         let signed = SignedCheckpoint::sign(end, &self.key)?;
         self.deliver(&signed).await?;
-        Note::of(&end).keep(&self.ledger).await?;
+        let note = Note::of(&end);
+        note.keep(&self.ledger).await?;
+        self.heed(&note);
         self.metrics.checkpoint(Marked::Written);
         tracing::debug!(row = end.sequence, "a checkpoint of the audit trail is written");
         Ok(every)
@@ -118,16 +121,42 @@ impl Marker {
         Ok(())
     }
 
-    async fn note_problem(&self, problem: &str) {
-        let kept = match Note::read(&self.ledger).await {
-            Ok(note) => match note.with_problem(problem, self.ledger.now()) {
-                Some(note) => note.keep(&self.ledger).await,
-                None => Ok(()),
-            },
-            Err(error) => Err(error),
+    /// Notes a problem, and says how long it may last until nothing begins any more.
+    async fn note_problem(&self, problem: &str) -> Duration {
+        let noted = async {
+            let note = Note::read(&self.ledger).await?;
+            match note.clone().with_problem(problem, self.ledger.now()) {
+                Some(changed) => changed.keep(&self.ledger).await.map(|()| changed),
+                None => Ok(note),
+            }
         };
-        if let Err(error) = kept {
-            tracing::debug!("that checkpoints fail could not be noted: {error:#}");
+        match noted.await {
+            Ok(note) => self.heed(&note),
+            Err(error) => {
+                tracing::debug!("that checkpoints fail could not be noted: {error:#}");
+                Duration::MAX
+            }
+        }
+    }
+
+    /// FC-9: has nothing begin once checkpoints have failed for longer than the operator allows, and lets it go on when one was
+    /// written. Says how long that is still.
+    fn heed(&self, note: &Note) -> Duration {
+        let failing = self.config.refuse_after.zip(note.problem.as_ref());
+        let left = failing.map(|(limit, (since, _))| limit.saturating_sub(age(*since, self.ledger.now())));
+        match left {
+            Some(left) if left <= SignedDuration::ZERO => {
+                tracing::error!(
+                    "no checkpoint could be written for too long: nothing is asked and nothing runs"
+                );
+                self.ledger.heed_marks(Marks::Missing);
+                Duration::MAX
+            }
+            Some(left) => Duration::try_from(left).unwrap_or(Duration::MAX),
+            None => {
+                self.ledger.heed_marks(Marks::Kept);
+                Duration::MAX
+            }
         }
     }
 }

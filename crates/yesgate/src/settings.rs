@@ -81,6 +81,7 @@ impl Settings {
                 | LedgerError::Unreachable(_)
                 | LedgerError::InDoubt(_)
                 | LedgerError::Unseen
+                | LedgerError::Unmarked
                 | LedgerError::Closed => None,
             };
             Hinted::new(format!("the ledger `{place}` cannot be opened: {error}"), hint)

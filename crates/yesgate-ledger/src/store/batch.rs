@@ -14,6 +14,7 @@ use super::notes::Notes;
 use super::regime::HeldBack;
 use super::rows::{self, Loaded};
 use super::{budgets, grants, keys, oauth, pace, people, queries, regime, tally};
+use crate::brake::Brake;
 use crate::change::{Change, Found, Run, Target};
 use crate::engine::value::{Value, values};
 use crate::engine::{Presence, Sql, Transactions};
@@ -32,6 +33,7 @@ pub(super) struct Batch<'a> {
     pub(super) notes: &'a Notes<'a>,
     pub(super) seal: &'a Seal,
     pub(super) life: &'a Life,
+    pub(super) brake: &'a Brake,
     pub(super) now: Timestamp,
     pub(super) presence: Presence,
     pub(super) head: Head,
@@ -197,6 +199,7 @@ impl Batch<'_> {
             .is_none_or(|before| intent.state() == State::Running && before.intent.state() != State::Running);
         if begins {
             self.refuse_if_held_back(&intent)?;
+            self.brake.refuse_if_set()?;
         }
         if begins && intent.state() == State::Running {
             self.refuse_if_unseen()?;

@@ -17,6 +17,7 @@ use super::ReadJob;
 use super::batch::{Batch, Touched};
 use super::failover::{self, TakeOver};
 use super::notes::Notes;
+use crate::brake::Brake;
 use crate::change::{Change, Effects, Found, Run, Target};
 use crate::changes::Bell;
 use crate::engine::{Begun, Transactions};
@@ -59,14 +60,20 @@ pub(super) struct Writer {
     /// What was redeemed and is not running: whoever asked was told no, or was not there any more.
     doubtful: Vec<Run>,
     doubt: Doubt,
+    brake: Brake,
     /// Why the last transaction failed, where it did, and when.
     trouble: Option<(Instant, LedgerError)>,
 }
 
 impl Writer {
     pub(super) fn new(engine: Box<dyn Transactions>, seal: Arc<Seal>, bell: Arc<Bell>, life: Life) -> Self {
-        let doubt = Doubt::default();
-        Self { engine, seal, bell, life, broken: None, doubtful: Vec::new(), doubt, trouble: None }
+        let (doubt, brake) = (Doubt::default(), Brake::default());
+        Self { engine, seal, bell, life, broken: None, doubtful: Vec::new(), doubt, brake, trouble: None }
+    }
+
+    /// What holds back whatever would begin.
+    pub(super) fn brake(&self) -> Brake {
+        self.brake.clone()
     }
 
     /// Where it says whether something is in doubt.
@@ -145,6 +152,7 @@ impl Writer {
             return Err(error.clone());
         }
         self.engine.look()?;
+        self.brake.refuse_if_set()?;
         match &self.trouble {
             None => Ok(()),
             Some((at, error)) if at.elapsed() < BETWEEN_TRIES => Err(error.clone()),
@@ -162,7 +170,7 @@ impl Writer {
     ) -> Result<Vec<Result<(), LedgerError>>, LedgerError> {
         let Begun { head: before, clock, presence, continuity } = self.engine.begin()?;
         let now = never_back(clock, &before)?;
-        let (engine, seal, life) = (&*self.engine, &*self.seal, &self.life);
+        let (engine, seal, life, brake) = (&*self.engine, &*self.seal, &self.life, &self.brake);
         let connection = engine.as_sql();
         let notes = Notes::new(connection);
         let mut batch = Batch {
@@ -171,6 +179,7 @@ impl Writer {
             notes: &notes,
             seal,
             life,
+            brake,
             now,
             presence,
             head: before,

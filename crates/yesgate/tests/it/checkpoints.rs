@@ -1,9 +1,10 @@
 //! Checkpoints of the audit trail: written off the box by a running gateway, and held against the trail later.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
-use yesgate_testkit::{Gateway, RestHost, ServeStage, Stage, until};
+use yesgate_testkit::{Gateway, RestHost, ServeStage, Stage, eventually, until};
 
 use crate::notices::receiver::{Receiver, SECRET, Says};
 
@@ -108,7 +109,7 @@ async fn checkpoints_of_another_installation_are_refused() {
     check("{}\n", "this is no checkpoint of Yesgate");
 }
 
-/// THREATS §8 row 9: where checkpoints cannot be written, calls go on; it is told, tried again, and over once it works.
+/// FC-9: where checkpoints cannot be written, calls go on; it is told, tried again, and over once it works.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_that_takes_no_checkpoints_holds_up_no_call() {
     let receiver = Receiver::that_says(&[Says::Status(500)]);
@@ -130,6 +131,47 @@ async fn a_place_that_takes_no_checkpoints_holds_up_no_call() {
     let told = receiver.next();
     assert_eq!(told.id, format!("checkpoint_{}", told.body["checkpoint"]["sequence"]));
     assert_eq!(play.stage.calls("notes").len(), 2);
+}
+
+/// FC-9: where the operator says after how long, nothing is asked and nothing runs any more, whatever was decided; reads pass.
+/// Once a checkpoint is taken, it goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_checkpoints_for_too_long_nothing_is_asked_and_nothing_runs() {
+    let play = Play::new("file = \"{folder}/later/marks.jsonl\"\nrefuse_after = \"1s\"");
+    let notes = AtomicU32::new(0);
+    // Each is another question: one that is open already could be asked about again.
+    let ask = async || {
+        let note = notes.fetch_add(1, Ordering::Relaxed).to_string();
+        play.agent.call("notes", "delete_note", json!({"id": note})).await
+    };
+    let mut open = None;
+    let refused = eventually("nothing is asked", async || match ask().await {
+        asked if asked.status == 503 => Some(asked),
+        asked => {
+            open = Some(asked.text_of("intent_id"));
+            None
+        }
+    })
+    .await;
+    let open = open.expect("it was asked at first");
+    assert_eq!(refused.text_of("error"), "consent_unavailable");
+    assert!(refused.text_of("message").contains("cannot be marked off the machine"), "{refused:?}");
+    let ready = async || play.agent.get("/readyz").await.status;
+    eventually("it is not ready", async || (ready().await == 503).then_some(())).await;
+    assert!(play.doctor()["text"].as_str().unwrap().contains("so nothing is asked and nothing runs"));
+    // A decision is taken, and waits.
+    let calls = || play.stage.calls("notes").len();
+    std::thread::scope(|scope| {
+        let approving = scope.spawn(|| play.stage.approve(&open));
+        let show = || play.stage.stage().yesgate(&["show", &open, "--json"]).ok().json();
+        until("the yes is there", || (show()["state"] == "approved").then_some(()));
+        assert_eq!(calls(), 0);
+        std::fs::create_dir(folder(play.stage.stage()).join("later")).unwrap();
+        approving.join().unwrap().ok();
+    });
+    assert_eq!(calls(), 1);
+    eventually("it is ready", async || (ready().await == 200).then_some(())).await;
+    assert_eq!(ask().await.text_of("status"), "approval_required");
 }
 
 /// X7: old rows go to a file and out of the ledger, by a human's word; what is left is proven alone, and with the file

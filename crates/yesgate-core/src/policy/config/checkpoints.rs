@@ -21,6 +21,8 @@ pub struct CheckpointsConfig {
     pub rows: u64,
     /// And after so much time, where there is a new row at all.
     pub every: SignedDuration,
+    /// After so long without one that could be written, nothing is asked or let go; `None`: it goes on.
+    pub refuse_after: Option<SignedDuration>,
 }
 
 impl CheckpointsConfig {
@@ -35,7 +37,8 @@ impl CheckpointsConfig {
                 .error("checkpoints would go nowhere")
                 .with_hint("say where: `file`, `webhook`, or both"));
         }
-        Ok(Self { file, webhook, rows: parse_rows(&section)?, every: parse_every(&section)? })
+        let (rows, every) = (parse_rows(&section)?, parse_every(&section)?);
+        Ok(Self { file, webhook, rows, every, refuse_after: parse_refuse_after(&section, every)? })
     }
 }
 
@@ -56,6 +59,21 @@ fn parse_every(section: &Section<'_>) -> Result<SignedDuration, ConfigError> {
             .with_hint("what is not marked may be rewritten unseen: make it short"));
     }
     Ok(every)
+}
+
+/// Shorter than what lies between two of them it would hold up calls although nothing failed.
+fn parse_refuse_after(
+    section: &Section<'_>,
+    every: SignedDuration,
+) -> Result<Option<SignedDuration>, ConfigError> {
+    let Some(entry) = section.entry("refuse_after") else { return Ok(None) };
+    let limit = entry.duration()?;
+    if limit < every {
+        return Err(entry
+            .error("`refuse_after` is shorter than `every`")
+            .with_hint("leave time to try again: an hour, say"));
+    }
+    Ok(Some(limit))
 }
 
 const ROWS: u64 = 1000;

@@ -15,6 +15,9 @@ fn checkpoints_are_read() {
     let read = |text: &str| Config::parse(&format!("[checkpoints]\n{text}")).unwrap().checkpoints.unwrap();
     let least = read("file = \"/var/log/marks.jsonl\"");
     assert_eq!((least.rows, least.every), (1000, SignedDuration::from_mins(5)));
+    assert_eq!(least.refuse_after, None);
+    let strict = read("file = \"/m\"\nrefuse_after = \"1h\"");
+    assert_eq!(strict.refuse_after, Some(SignedDuration::from_hours(1)));
     let all =
         read("webhook = { url = \"https://a.example/x\", secret = \"${HOOK}\" }\nrows = 7\nevery = \"10s\"");
     assert_eq!((all.rows, all.every), (7, SignedDuration::from_secs(10)));
@@ -30,6 +33,7 @@ fn what_is_wrong_with_checkpoints_is_said() {
         "[checkpoints]\nfile = \"/m\"\nrows = 0",
         "[checkpoints]\nfile = \"/m\"\nevery = \"2h\"",
         "[checkpoints]\nfile = \"/m\"\nevery = \"0s\"",
+        "[checkpoints]\nfile = \"/m\"\nrefuse_after = \"1m\"",
         "[checkpoints]\nfile = \"/m\"\nsink = \"x\"",
         "[checkpoints]\nwebhook = { url = \"http://a.example\", secret = \"${HOOK}\" }",
         "[checkpoints]\nwebhook = { url = \"https://a.example\", secret = \"whsec_x\" }",
@@ -46,8 +50,10 @@ fn what_is_wrong_with_checkpoints_is_said() {
         hint: what is not marked may be rewritten unseen: make it short
     yesgate.toml:3:9: `every` must be longer than zero
         hint: there is no "without end"; write how long
+    yesgate.toml:3:16: `refuse_after` is shorter than `every`
+        hint: leave time to try again: an hour, say
     yesgate.toml:3:1: unknown key `sink`
-        hint: one of `file`, `webhook`, `rows` or `every`
+        hint: one of `file`, `webhook`, `rows`, `every` or `refuse_after`
     yesgate.toml:2:19: `url` would be told in the clear
         hint: write https://; plain http is for this machine only
     yesgate.toml:2:49: `secret` must be a variable

@@ -17,8 +17,13 @@ fn end(sequence: u64, second: i64) -> Checkpoint {
 
 #[test]
 fn a_checkpoint_is_due_after_so_many_rows_or_so_much_time_with_a_new_row() {
-    let config =
-        CheckpointsConfig { file: None, webhook: None, rows: 10, every: SignedDuration::from_secs(60) };
+    let config = CheckpointsConfig {
+        file: None,
+        webhook: None,
+        rows: 10,
+        every: SignedDuration::from_secs(60),
+        refuse_after: None,
+    };
     let check = |now: Checkpoint, expected| {
         assert_eq!(Note::of(&end(100, 0)).left(&now, &config), expected, "{now:?}");
     };

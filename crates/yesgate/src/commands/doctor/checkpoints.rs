@@ -7,12 +7,12 @@ use crate::checkpoints::{Note, TOO_LONG, age, beginning_problem};
 use crate::settings::Settings;
 
 pub(super) async fn finding(settings: &Settings, ledger: &Ledger) -> Finding {
-    if settings.config.checkpoints.is_none() {
+    let Some(config) = &settings.config.checkpoints else {
         return know(
             TOPIC,
             "none: whoever may write the ledger can write a new trail that fits. [checkpoints] keeps signed marks elsewhere",
         );
-    }
+    };
     let (note, end) = match (Note::read(ledger).await, ledger.checkpoint().await) {
         (Ok(note), Ok(end)) => (note, end),
         (Err(error), _) => return mend(TOPIC, format!("{error:#}")),
@@ -23,7 +23,9 @@ pub(super) async fn finding(settings: &Settings, ledger: &Ledger) -> Finding {
         None => "no row was marked yet; `yesgate serve` and `yesgate wrap` do it".to_owned(),
     };
     if let Some((since, problem)) = &note.problem {
-        return mend(TOPIC, format!("none can be written since {since}: {problem}. {last}"));
+        let refuses = config.refuse_after.is_some_and(|limit| age(*since, ledger.now()) >= limit);
+        let follows = if refuses { ", so nothing is asked and nothing runs" } else { "" };
+        return mend(TOPIC, format!("none can be written since {since}{follows}: {problem}. {last}"));
     }
     let Some(end) = end else { return fine(TOPIC, last) };
     match note.at {
