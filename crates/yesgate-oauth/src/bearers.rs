@@ -30,13 +30,7 @@ impl Bearers for AuthServer {
             found.ok_or(Unadmitted::InvalidToken)
         };
         let Admitted { access, kept, person: _ } = look().await?;
-        let governed = self.governed();
-        if !governed.endpoints.admit(&access.resources, path)
-            || governed.is_struck_out(&kept.connection.client)
-        {
-            return Err(Unadmitted::InvalidToken);
-        }
-        let standing = match self.standings.watch(&kept.connection.id) {
+        let standing = match self.standings.watch(&kept.connection) {
             Watched::Known(standing) => standing,
             Watched::New(standing) => {
                 // It may have ended between the first look and the watch.
@@ -44,6 +38,13 @@ impl Bearers for AuthServer {
                 standing
             }
         };
+        // After the watch: whoever is struck out from here on is ended by it.
+        let governed = self.governed();
+        if !governed.endpoints.admit(&access.resources, path)
+            || governed.is_struck_out(&kept.connection.client)
+        {
+            return Err(Unadmitted::InvalidToken);
+        }
         if *standing.borrow() == Standing::Over {
             return Err(Unadmitted::InvalidToken);
         }

@@ -143,7 +143,9 @@ impl AuthServer {
     fn replace(&self, config: OAuthConfig, endpoints: Endpoints) {
         let before = self.governed();
         let governed = Governed::new(config, endpoints, &self.variables, Some(&before), self.ledger.now());
-        *self.governed.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(governed);
+        let governed = Arc::new(governed);
+        *self.governed.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&governed);
+        self.standings.end_those_of(|client| governed.is_struck_out(client));
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use yesgate_core::audit::AuditEvent;
 use yesgate_core::id::ConnectionId;
-use yesgate_core::oauth::{Connection, OAuthEvent};
+use yesgate_core::oauth::{Connection, OAuthClientId, OAuthEvent};
 use yesgate_http::edge::bearer::Standing;
 use yesgate_ledger::{Changes, KeptConnection, Ledger, LedgerError};
 
@@ -29,7 +29,7 @@ pub(crate) struct Standings {
 
 #[derive(Debug, Default)]
 struct Open {
-    by_connection: HashMap<ConnectionId, watch::Sender<Standing>>,
+    by_connection: HashMap<ConnectionId, (OAuthClientId, watch::Sender<Standing>)>,
     /// How many there may be before those for which nothing is open are looked for.
     room: usize,
     watcher: Option<JoinHandle<()>>,
@@ -51,23 +51,28 @@ impl Standings {
     }
 
     /// Watches a connection for somebody who comes with it.
-    pub(crate) fn watch(self: &Arc<Self>, connection: &ConnectionId) -> Watched {
+    pub(crate) fn watch(self: &Arc<Self>, connection: &Connection) -> Watched {
         let mut open = self.lock();
         if open.watcher.as_ref().is_none_or(JoinHandle::is_finished) {
             // It listens before anything is looked at: what happens from here on is heard.
             let changes = self.ledger.changes();
             open.watcher = Some(tokio::spawn(hear(Arc::downgrade(self), changes)));
         }
-        if let Some(known) = open.by_connection.get(connection) {
+        if let Some((_, known)) = open.by_connection.get(&connection.id) {
             return Watched::Known(known.subscribe());
         }
         if open.by_connection.len() >= open.room {
-            open.by_connection.retain(|_, standing| standing.receiver_count() > 0);
+            open.by_connection.retain(|_, (_, standing)| standing.receiver_count() > 0);
             open.room = open.by_connection.len().saturating_mul(2).max(LEAST_ROOM);
         }
         let (sender, receiver) = watch::channel(Standing::Good);
-        open.by_connection.insert(connection.clone(), sender);
+        open.by_connection.insert(connection.id.clone(), (connection.client.clone(), sender));
         Watched::New(receiver)
+    }
+
+    /// Ends what is open for clients that are not let in any more, though their connections are there.
+    pub(crate) fn end_those_of(&self, is_out: impl Fn(&OAuthClientId) -> bool) {
+        self.lock().keep(|_, client| !is_out(client));
     }
 
     /// Writes down that a connection is in use, beside the request, and at most once at a time.
@@ -99,18 +104,25 @@ impl Standings {
     async fn look(&self) -> Result<(), LedgerError> {
         let counting = self.ledger.connections().await?;
         let counting: HashSet<ConnectionId> = counting.into_iter().map(|kept| kept.connection.id).collect();
-        self.lock().by_connection.retain(|connection, standing| {
-            let counts = counting.contains(connection);
-            if !counts {
-                standing.send_replace(Standing::Over);
-            }
-            counts
-        });
+        self.lock().keep(|connection, _| counting.contains(connection));
         Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Open {
+    /// Keeps those that count, and ends what is open for the others.
+    fn keep(&mut self, counts: impl Fn(&ConnectionId, &OAuthClientId) -> bool) {
+        self.by_connection.retain(|connection, (client, standing)| {
+            let counts = counts(connection, client);
+            if !counts {
+                standing.send_replace(Standing::Over);
+            }
+            counts
+        });
     }
 }
 

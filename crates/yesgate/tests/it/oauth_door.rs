@@ -1,6 +1,7 @@
 //! What clients that were let in may do, what the operator decides about it, and what the command line says of it.
 
 use serde_json::{Value, json};
+use yesgate_testkit::oauth_client::REDIRECT;
 use yesgate_testkit::{
     Gateway, OAuthClient, RestAnswer, RestHost, ServeStage, Tokens, Visitor, WebHost, eventually, text,
 };
@@ -193,6 +194,31 @@ async fn a_connected_client_is_neither_a_person_nor_an_application() {
     assert_eq!((mint.status, &mint.body["error"]), (403, &json!("not_for_clients")), "{}", mint.text);
     let stranger = play.gateway.rest().bearer("ygt_made-up").get("/api/me").await;
     assert_eq!(stranger.status, 401);
+}
+
+/// O2, O-V2: a client that the operator strikes out of the configuration is out with all that it has open, and nobody else is.
+#[tokio::test]
+async fn a_client_that_is_struck_out_is_out_with_what_it_has_open() {
+    let written = format!("{ON}[oauth.clients.dashboard]\nname = \"D\"\nredirect_uris = [\"{REDIRECT}\"]\n");
+    let play = Play::new(&written).await;
+    let struck = OAuthClient::known(play.gateway.url(), "dashboard");
+    let other = play.client().await;
+    let open = async |client: &OAuthClient| {
+        let tokens = client.connect(&play.owner).await;
+        let host = WebHost::new(client.resource()).bearer(&tokens.access);
+        let listen = json!({"notifications": {"toolsListChanged": true}});
+        let stream = host.draft("subscriptions/listen", listen).send().await;
+        assert_eq!(stream.status(), 200, "{}", stream.wire());
+        (host, stream)
+    };
+    let (out, mut closed) = open(&struck).await;
+    let (kept, _open) = open(&other).await;
+    play.stage.set_config(&format!("{ON}\n{}", play.stage.child("notes", &[])));
+    play.gateway.signal("HUP");
+    // Nothing more comes, and the end does.
+    closed.rest().await;
+    assert_eq!(out.draft("tools/list", json!({})).send().await.status(), 401);
+    assert_eq!(kept.request("tools/list", json!({})).await["error"], Value::Null);
 }
 
 /// O-V2: whoever waits for an answer when they are shut out hears 401 at once.
