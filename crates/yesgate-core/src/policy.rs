@@ -425,7 +425,7 @@ const OAUTH_LIMIT_KEYS: [&str; 8] = [
     "authorize_per_address",
 ];
 const SCOPE_KEYS: [&str; 6] = ["says", "tools", "classes", "includes", "usual", "fresh"];
-const KNOWN_CLIENT_KEYS: [&str; 5] = ["name", "redirect_uris", "method", "secret", "introspects"];
+const KNOWN_CLIENT_KEYS: [&str; 6] = ["name", "redirect_uris", "method", "secret", "introspects", "retry"];
 const EXTERNAL_KEYS: [&str; 5] = ["issuer", "keys", "org", "user", "client"];
 const MAIL_KEYS: [&str; 4] = ["from", "via", "user", "password"];
 const WEBHOOK_KEYS: [&str; 2] = ["url", "secret"];

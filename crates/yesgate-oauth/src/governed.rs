@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use secrecy::ExposeSecret as _;
 use yesgate_core::digest::Hasher;
 use yesgate_core::oauth::{
@@ -113,6 +113,13 @@ impl Governed {
     /// A client that the operator wrote down.
     pub(crate) fn known(&self, id: &OAuthClientId) -> Option<&OAuthClient> {
         self.known.get(id).map(|(client, _)| client)
+    }
+
+    /// O-F7: how long a used refresh token of a client brings the same answer again. Processes that share one store of tokens
+    /// may need longer than others.
+    pub(crate) fn retry_of(&self, id: &OAuthClientId) -> SignedDuration {
+        let known = self.config.clients.get(id.as_str());
+        known.and_then(|known| known.retry).unwrap_or(self.config.times.retry)
     }
 
     /// Whether the operator has struck out a client that somebody let in: they wrote it down once and do not any more, or its

@@ -150,7 +150,7 @@ impl AuthServer {
             resources,
             new: minted.new_tokens(governed),
             sealed,
-            window: governed.config.times.retry,
+            window: governed.retry_of(&client.id),
         };
         match self.ledger.refresh(refreshing).await? {
             Refreshed::Rotated(issued) => Ok((issued, minted)),

@@ -134,6 +134,7 @@ async fn a_secret_with_signs_is_read_both_ways() {
         method: AuthMethod::ClientSecretBasic,
         secret: Some("${KNOWN_SECRET}".parse().unwrap()),
         introspects: false,
+        retry: None,
     };
     let clients = [("known:client".to_owned(), known)].into();
     let stage = Stage::with(OAuthConfig { clients, ..OAuthConfig::default() }).await;
@@ -160,6 +161,7 @@ async fn an_operators_client_without_its_secret_is_nobody() {
         method: AuthMethod::ClientSecretPost,
         secret: Some(secret.parse().unwrap()),
         introspects: false,
+        retry: None,
     };
     let clients =
         [("good".to_owned(), known("${KNOWN_SECRET}")), ("bad".to_owned(), known("${NOBODY_SET_THIS}"))]
@@ -183,11 +185,13 @@ async fn an_operators_client_that_was_struck_out_is_nobody() {
         method: AuthMethod::None,
         secret: None,
         introspects: false,
+        retry: None,
     };
     let asker = KnownClient {
         method: AuthMethod::ClientSecretPost,
         secret: Some("${KNOWN_SECRET}".parse().unwrap()),
         introspects: true,
+        retry: None,
         ..known.clone()
     };
     let clients = |known: &[(&str, &KnownClient)]| OAuthConfig {

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
-use yesgate_core::oauth::End;
-use yesgate_core::policy::{OAuthConfig, OAuthTimes};
+use yesgate_core::oauth::{AuthMethod, End};
+use yesgate_core::policy::{KnownClient, OAuthConfig, OAuthTimes};
 use yesgate_http::edge::bearer::{Standing, Unadmitted};
 
-use crate::support::{Stage, days, request, seconds, with};
+use crate::support::{CALLBACK, Stage, days, request, seconds, with};
 
 /// O-F1: each use brings another one, and thirty days more.
 #[tokio::test]
@@ -68,6 +68,30 @@ async fn a_lost_answer_can_be_had_again_for_a_minute() {
     assert_eq!(again.str("refresh_token"), lost.str("refresh_token"));
     assert_ne!(again.str("access_token"), lost.str("access_token"));
     stage.refresh(&client, &again.str("refresh_token")).await.is(200);
+}
+
+/// O-F7: a client of several processes, which share one store of tokens, may have longer than others.
+#[tokio::test]
+async fn the_operator_gives_a_client_longer_for_its_lost_answers() {
+    let patient = |retry| KnownClient {
+        name: "Known".to_owned(),
+        redirect_uris: vec![CALLBACK.to_owned()],
+        method: AuthMethod::None,
+        secret: None,
+        introspects: false,
+        retry,
+    };
+    let clients =
+        [("usual".to_owned(), patient(None)), ("patient".to_owned(), patient(Some(seconds(600))))].into();
+    let stage = Stage::with(OAuthConfig { clients, ..OAuthConfig::default() }).await;
+    for (client, late, status) in
+        [("usual", 59, 200), ("usual", 61, 400), ("patient", 599, 200), ("patient", 601, 400)]
+    {
+        let refresh = stage.connect(client).await.str("refresh_token");
+        stage.refresh(client, &refresh).await.is(200);
+        stage.clock.turn(seconds(late));
+        stage.refresh(client, &refresh).await.is(status);
+    }
 }
 
 /// O-F3: after that somebody has a copy, and nobody keeps anything.

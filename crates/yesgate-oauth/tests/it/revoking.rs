@@ -126,6 +126,7 @@ async fn only_trusted_programs_ask_about_tokens() {
         method,
         secret: Some("${KNOWN_SECRET}".parse().unwrap()),
         introspects,
+        retry: None,
     };
     let clients = [
         ("admin".to_owned(), known(true, AuthMethod::ClientSecretPost)),

@@ -132,6 +132,8 @@ pub struct KnownClient {
     pub secret: Option<Template>,
     /// Whether it may ask about tokens (RFC 7662).
     pub introspects: bool,
+    /// How long a used refresh token of it brings the same answer again; `None`: as long as anybody's.
+    pub retry: Option<SignedDuration>,
 }
 
 /// Somebody else who says who calls.

@@ -92,7 +92,7 @@ fn what_is_written_is_what_holds() {
          [oauth.times]\ncode = \"2m\"\naccess = \"5m\"\nrefresh = \"60d\"\nretry = \"0s\"\nlongest = \"1000d\"\nunbound = \"1d\"\nunused = \"100d\"\nfresh = \"1m\"\n\
          [oauth.limits]\nunbound = 1\nunbound_per_address = 2\nauthorize_per_address = 7\n\
          [oauth.clients.app]\nsecret = \"${APP}\"\nredirect_uris = [\"https://app.example/cb\", \"http://127.0.0.1/cb\", \"acme://cb\"]\nintrospects = true\n\
-         [oauth.clients.cli]\nname = \"The CLI\"\n\
+         [oauth.clients.cli]\nname = \"The CLI\"\nretry = \"10m\"\n\
          [oauth.external]\nissuer = \"https://login.example.org\"\nkeys = \"http://127.0.0.1:9/keys\"\norg = \"acme\"\nuser = \"email\"\nclient = \"azp\"",
     );
     assert_eq!(whole.enabled, Some(true));
@@ -117,6 +117,7 @@ fn what_is_written_is_what_holds() {
     assert_eq!(app.redirect_uris.len(), 3);
     let cli = &whole.clients["cli"];
     assert_eq!((cli.name.as_str(), cli.method, cli.secret.is_some()), ("The CLI", AuthMethod::None, false));
+    assert_eq!((app.retry, cli.retry), (None, Some(SignedDuration::from_mins(10))));
     let external = whole.external.unwrap();
     assert_eq!((external.org.as_str(), external.user.as_str(), external.client.len()), ("acme", "email", 1));
     assert_eq!(oauth("registration = \"off\"").registration, Registration::Off);
@@ -150,6 +151,7 @@ fn what_is_wrong_is_said_without_repeating_a_secret() {
         "[oauth.clients.a]\nmethod = \"none\"\nsecret = \"${A}\"",
         "[oauth.clients.a]\nmethod = \"client_secret_post\"",
         "[oauth.clients.a]\nintrospects = true",
+        "[oauth.clients.a]\nretry = \"31m\"",
         "[oauth.clients.a]\nredirect_uris = [\"javascript:alert(1)\"]",
         "[oauth.clients.a]\nredirect_uris = [\"http://evil.example/cb\"]",
         "[oauth.clients.a]\nredirect_uris = [\"https://a.example/cb#x\"]",
@@ -196,6 +198,7 @@ fn what_is_wrong_is_said_without_repeating_a_secret() {
     yesgate.toml:4:10: `secret` has no effect with the method `none`
     yesgate.toml:3:10: the method `client_secret_post` needs a `secret`
     yesgate.toml:3:15: only a client with a `secret` may ask about tokens
+    yesgate.toml:3:9: `retry` can be 30m at most
     yesgate.toml:3:18: `javascript:alert(1)` cannot get a code: a browser would run it
     yesgate.toml:3:18: `http://evil.example/cb` cannot get a code: plain http is for the client's own machine
     yesgate.toml:3:18: `https://a.example/cb#x` cannot get a code: it is no absolute address without a fragment

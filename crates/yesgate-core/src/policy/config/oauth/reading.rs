@@ -198,11 +198,7 @@ fn parse_times(section: &Section<'_>) -> Result<OAuthTimes, ConfigError> {
         }
     }
     if let Some(entry) = section.entry("retry") {
-        times.retry = entry.duration_or_none()?;
-        // O-F3: longer, and a stolen token would be good for that long beside its successor.
-        if times.retry > SignedDuration::from_mins(30) {
-            return Err(entry.error("`retry` can be 30m at most"));
-        }
+        times.retry = parse_retry(&entry)?;
     }
     if let Some(entry) = section.entry("longest") {
         times.longest = Some(entry.lasting()?);
@@ -220,6 +216,15 @@ fn parse_times(section: &Section<'_>) -> Result<OAuthTimes, ConfigError> {
         return Err(culprit.map_or_else(|| section.error(words), |entry| entry.error(words)));
     }
     Ok(times)
+}
+
+fn parse_retry(entry: &Entry<'_>) -> Result<SignedDuration, ConfigError> {
+    let retry = entry.duration_or_none()?;
+    // O-F3: longer, and a stolen token would be good for that long beside its successor.
+    if retry > SignedDuration::from_mins(30) {
+        return Err(entry.error("`retry` can be 30m at most"));
+    }
+    Ok(retry)
 }
 
 fn parse_limits(section: &Section<'_>) -> Result<OAuthLimits, ConfigError> {
@@ -299,7 +304,8 @@ fn parse_client(entry: &Entry<'_>) -> Result<KnownClient, ConfigError> {
         Some(name) => name.line()?.to_owned(),
         None => entry.name().to_owned(),
     };
-    Ok(KnownClient { name, redirect_uris, method, secret, introspects })
+    let retry = section.entry("retry").map(|retry| parse_retry(&retry)).transpose()?;
+    Ok(KnownClient { name, redirect_uris, method, secret, introspects, retry })
 }
 
 /// O-R4: where a browser may bring a code.
