@@ -56,7 +56,7 @@ impl Reviewed {
 impl Gate {
     /// What the policy says of a call. What was reviewed a moment ago counts: pins are read again
     /// before a human is asked in vain, and, where they are not quite fresh, before a call passes that
-    /// a human may have become stricter about.
+    /// a human may have become stricter about. Where they cannot be read, it does not pass.
     pub(super) async fn decide(
         &self,
         errand: &Errand,
@@ -84,8 +84,12 @@ impl Gate {
             | Verdict::Unneeded(_)
             | Verdict::Refuse(_) => true,
         };
-        let verdict = if may_change && Box::pin(self.review_again()).await.unwrap_or(false) {
-            self.judge(call, presented, definition, ways, known)
+        let verdict = if may_change {
+            match Box::pin(self.review_again()).await {
+                Ok(true) => self.judge(call, presented, definition, ways, known),
+                Ok(false) => verdict,
+                Err(error) => unreviewed(verdict, &error),
+            }
         } else {
             verdict
         };
@@ -342,6 +346,18 @@ impl Gate {
         reviewed.regimes = Arc::new(regimes);
         reviewed.read = Instant::now();
         Ok(changed)
+    }
+}
+
+/// FC-1: where nobody can tell what humans have stopped or frozen meanwhile, nothing leaves for a server, reads included.
+fn unreviewed(verdict: Verdict, error: &LedgerError) -> Verdict {
+    match verdict {
+        Verdict::Forward(_) | Verdict::AskWithPreview(..) | Verdict::Preview(_) | Verdict::Unneeded(_) => {
+            tracing::error!(%error, "a call was refused because the ledger cannot be read: {error}");
+            Verdict::Refuse(Why::ConsentUnavailable { reason: error.public_reason() }.into())
+        }
+        // To ask is to write: the ledger itself has the last word there.
+        Verdict::Ask(_) | Verdict::Explain(_) | Verdict::Refuse(_) => verdict,
     }
 }
 

@@ -67,6 +67,47 @@ async fn a_node_whose_database_is_away_lives_and_is_not_ready() {
     assert_eq!(stage.check_history("mock", &[]).gated, 1);
 }
 
+/// FC-1, X6: while a node cannot read the ledger it cannot hear that somebody stopped everything. So nothing leaves it, not
+/// even what needs no yes; nobody can decide; and when the ledger is back, so are the calls.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_leaves_a_node_that_cannot_hear_of_a_stop() {
+    let database = Cluster::own(&[]).database();
+    let rule = "[[rules]]\ntool = \"mock/write_note\"\nthen = \"run\"";
+    let stage = node(&database.address(), rule);
+    let mut gateway = stage.start();
+    let host = gateway.server("mock");
+    let (read, write) = (("read_note", json!({"id": "a"})), ("write_note", json!({"id": "b", "text": "x"})));
+    for (tool, arguments) in [&read, &write] {
+        assert_ne!(host.call(tool, arguments.clone()).await["result"]["isError"], true, "{tool}");
+    }
+    let (intent, yes) = held(&host, "delete_note", json!({"id": "a"})).await;
+    database.cluster().stop("immediate");
+    // What was heard counts for a second.
+    eventually("reads are refused", async || {
+        let told = host.call(read.0, read.1.clone()).await;
+        (told["result"]["isError"] == true).then(|| assert_eq!(refusal(&told), "consent_unavailable"))
+    })
+    .await;
+    let before = stage.calls("mock").len();
+    for (tool, arguments) in
+        [&read, &write, &("delete_note", json!({"id": "b"})), &("delete_note", yes.clone())]
+    {
+        assert_eq!(refusal(&host.call(tool, arguments.clone()).await), "consent_unavailable", "{tool}");
+    }
+    assert_ne!(stage.approve(&intent).code(), 0);
+    assert_eq!(stage.calls("mock").len(), before);
+    database.cluster().go(&[]);
+    probe(&gateway, "/readyz", 200).await;
+    eventually("calls pass again", async || {
+        let told = host.call(read.0, read.1.clone()).await;
+        (told["result"]["isError"] != true).then_some(())
+    })
+    .await;
+    assert_eq!(host.call("delete_note", yes).await["result"]["structuredContent"]["deleted"], "a");
+    assert!(gateway.close().success());
+    assert_eq!(stage.check_history("mock", &["read_note", "write_note"]).gated, 1);
+}
+
 /// `ha = true` is a promise: no command starts where it does not hold, and doctor says what to do.
 #[tokio::test(flavor = "multi_thread")]
 async fn where_a_standby_is_to_take_over_nothing_starts_without_one() {
