@@ -26,6 +26,7 @@ mod deploy;
 mod documents;
 mod edit;
 mod editor;
+mod fail_closed;
 mod failover;
 mod grants;
 mod hostile;

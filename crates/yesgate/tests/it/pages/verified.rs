@@ -1,7 +1,7 @@
 //! A yes that a key signed: SSH keys at the command line. Passkeys need a browser.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
@@ -96,6 +96,42 @@ async fn a_key_that_was_revoked_signs_nothing() {
     .await;
     assert_eq!(again.body["error"], "no_approver_reachable");
     play.finish(0);
+}
+
+/// FC-34: a key that is revoked between the yes and the run takes the yes with it: the signature is verified again where it
+/// would let something run.
+#[tokio::test]
+async fn a_key_that_is_revoked_after_its_yes_runs_nothing() {
+    let mut play = Play::with("", &RULES.replace("hold = \"1s\"", "hold = \"1s\"\nrun = \"10s\"")).await;
+    let (mine, other) = (key(&play, "mine"), key(&play, "other"));
+    let stage = play.stage.stage();
+    stage.yesgate(&["people", "add", "bob"]).ok();
+    for (name, key) in [("owner", &mine), ("bob", &other)] {
+        stage.yesgate(&["people", "add-key", name, key.with_extension("pub").to_str().unwrap()]).ok();
+    }
+    for (note, end) in [("a", "done"), ("b", "expired")] {
+        let intent = super::eventually("a key counts", async || {
+            let asked = play.ann.call("notes", "delete_note", json!({"id": note})).await;
+            (asked.status == 202).then(|| asked.text_of("intent_id"))
+        })
+        .await;
+        // Nobody is there who could run it at once.
+        assert!(play.gateway.close().success());
+        let mut says_yes = stage.command(&["approve", &intent, "--yes", "--sign", mine.to_str().unwrap()]);
+        says_yes.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut says_yes = says_yes.spawn().unwrap();
+        let state = || play.stage.shown(&intent)["state"].clone();
+        super::eventually("it is approved", async || (state() == "approved").then_some(())).await;
+        if end == "expired" {
+            stage.yesgate(&["people", "forget-keys", "owner"]).ok();
+        }
+        let gateway = play.stage.start_again(&play.gateway);
+        super::eventually("its end", async || (state() == end).then_some(())).await;
+        says_yes.wait().unwrap();
+        assert_eq!(play.ran(), 1, "{note}");
+        play.gateway = gateway;
+    }
+    play.finish(1);
 }
 
 /// X6: whoever a call is made for does not say yes to it by being signed in.
