@@ -296,6 +296,35 @@ fn a_crate_with_lints_of_its_own_is_found() {
     check(own_lints, "Cargo.toml", "[workspace]\n", 0);
 }
 
+fn survived_panic(source: &Source) -> Vec<String> {
+    if source.path != "Cargo.toml" {
+        return vec![];
+    }
+    let manifest: toml::Table = source.text.parse().unwrap();
+    let release = manifest.get("profile").and_then(|profiles| profiles.get("release"));
+    let says = |key: &str, value: toml::Value| release.and_then(|release| release.get(key)) == Some(&value);
+    if says("panic", "abort".into()) && says("overflow-checks", true.into()) {
+        return vec![];
+    }
+    vec![format!("{}: what ships must end at a panic, and panic at an overflow", source.path)]
+}
+
+/// FC-35: nothing goes on in a state that nobody thought of.
+#[test]
+fn what_ships_ends_at_a_panic() {
+    uphold(survived_panic);
+}
+
+#[test]
+fn a_release_that_survives_a_panic_is_found() {
+    let profile = |lines: &str| format!("[profile.release]\n{lines}\n");
+    check(survived_panic, "Cargo.toml", &profile("panic = \"abort\"\noverflow-checks = true"), 0);
+    check(survived_panic, "Cargo.toml", &profile("panic = \"unwind\"\noverflow-checks = true"), 1);
+    check(survived_panic, "Cargo.toml", &profile("panic = \"abort\""), 1);
+    check(survived_panic, "Cargo.toml", "[workspace]\n", 1);
+    check(survived_panic, "crates/a/Cargo.toml", "[package]\n", 0);
+}
+
 fn unchecked_code(source: &Source) -> Vec<String> {
     let keyword = concat!("un", "safe");
     let attribute = format!("#[{keyword}(");
