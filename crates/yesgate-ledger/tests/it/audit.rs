@@ -182,7 +182,7 @@ async fn a_changed_pin_is_found() {
     insta::assert_snapshot!(found_after("DELETE FROM pin").await, @"the pin of `billing/get_plan` is not the one in the audit trail");
 }
 
-/// What does not fit together is not acted upon either.
+/// FC-8: what does not fit together is not acted upon either.
 #[tokio::test]
 async fn a_damaged_intent_is_not_run() {
     let place = Place::new();

@@ -117,6 +117,7 @@ async fn closing_the_ledger_ends_its_boot() {
     assert_eq!(second.sweep().await.unwrap(), Swept { expired: 0, lost: 1 });
 }
 
+/// FC-33: of two processes that call themselves the same, the second one does not open the ledger.
 #[tokio::test]
 async fn two_living_processes_cannot_share_a_boot_id() {
     let place = Place::new();

@@ -50,7 +50,7 @@ async fn a_clock_that_went_back_does_not_keep_the_ledger_shut() {
     assert_eq!(state(&ledger, &id(1)).await, State::Unknown);
 }
 
-/// INV5: a token may die early, never live late.
+/// INV5, FC-11: a token may die early, never live late.
 #[tokio::test]
 async fn a_token_that_was_too_old_once_stays_too_old() {
     let clock = TestClock::new();

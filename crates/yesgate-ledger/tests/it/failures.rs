@@ -11,7 +11,7 @@ use crate::support::{
     redeem, runner, state,
 };
 
-/// X3: a redemption whose commit fails yields nothing that could run, for anybody in the batch.
+/// X3, FC-7: a redemption whose commit fails yields nothing that could run, for anybody in the batch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_commit_that_fails_lets_nothing_leave() {
     let place = Place::new();

@@ -116,7 +116,7 @@ async fn a_commit_is_heard_on_another_node_within_200_ms() {
     assert!(took[2] < Duration::from_millis(200), "{took:?}");
 }
 
-/// A commit whose answer was lost: nobody hears "done", the yes is spent, and it is admitted that nothing ran.
+/// FC-2: a commit whose answer was lost: nobody hears "done", the yes is spent, and it is admitted that nothing ran.
 #[tokio::test]
 async fn a_line_that_is_cut_after_the_commit_spends_the_yes_and_runs_nothing() {
     let Some(place) = shared_place() else { return };
@@ -148,7 +148,7 @@ async fn a_commit_in_doubt_is_found_out_about_though_nobody_tries_again() {
     assert_sound(&ledger).await;
 }
 
-/// A commit that never arrived: nobody hears "done", and the yes can still be used, once.
+/// FC-2: a commit that never arrived: nobody hears "done", and the yes can still be used, once.
 #[tokio::test]
 async fn a_line_that_is_cut_before_the_commit_spends_nothing() {
     let Some(place) = shared_place() else { return };
@@ -267,7 +267,7 @@ async fn a_server_that_is_killed_loses_nothing_and_nothing_runs_meanwhile() {
     assert_sound(&ledger).await;
 }
 
-/// INV5: the database's clock counts; that of a node does not.
+/// INV5, FC-12: the database's clock counts; that of a node does not.
 #[tokio::test]
 async fn the_clock_of_the_database_is_the_one_that_counts() {
     let Some(place) = shared_place() else { return };
@@ -298,7 +298,7 @@ async fn nodes_that_migrate_at_once_find_one_schema() {
     assert_eq!(place.value("SELECT count(*) FROM yesgate_schema"), "1");
 }
 
-/// An old node does not touch a newer ledger, and nobody's tables become one.
+/// FC-32: an old node does not touch a newer ledger, and nobody's tables become one.
 #[tokio::test]
 async fn a_newer_schema_and_other_tables_are_refused() {
     let Some(place) = shared_place() else { return };

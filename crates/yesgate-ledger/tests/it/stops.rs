@@ -10,7 +10,7 @@ use crate::support::{
     Place, approve, ask, assert_sound, binding, human, id, open_question, question, redeem, state,
 };
 
-/// X6: a yes that was given before everything was stopped is withdrawn, and none can be given or asked for after.
+/// X6, FC-34: a yes that was given before everything was stopped is withdrawn, and none can be given or asked for after.
 #[tokio::test]
 async fn a_yes_from_before_the_stop_is_never_spent() {
     let place = Place::new();

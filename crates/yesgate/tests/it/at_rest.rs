@@ -58,7 +58,7 @@ fn contents_stand_in_no_file_and_are_shown_all_the_same() {
     stage.check_history();
 }
 
-/// A key that is gone is told as that, with what helps; no new key and no new ledger takes its place.
+/// FC-26: a key that is gone is told as that, with what helps; no new key and no new ledger takes its place.
 #[test]
 fn a_lost_key_is_told_and_nothing_takes_its_place() {
     let stage = previewed();

@@ -38,7 +38,7 @@ fn finish(stage: &Stage, mut host: Host, gated: usize) {
     assert_eq!(stage.check_history().gated, gated);
 }
 
-/// X3: a server that dies with a gated call leaves an unknown outcome: said to the agent, listed for the human,
+/// X3, FC-20: a server that dies with a gated call leaves an unknown outcome: said to the agent, listed for the human,
 /// never sent again, not after a restart either, until a human settles it.
 #[test]
 fn a_gated_call_whose_server_dies_is_unknown_and_never_sent_again() {
@@ -250,7 +250,7 @@ fn a_server_that_dies_at_once_ends_us_with_its_code() {
     assert!(host.stderr().contains("Error: ") && host.stderr().contains("exit code 3"), "{}", host.stderr());
 }
 
-/// FC 19: a yes for a server that cannot be reached runs nothing, and says so instead of guessing.
+/// FC-19: a yes for a server that cannot be reached runs nothing, and says so instead of guessing.
 #[test]
 fn a_call_that_cannot_be_sent_did_not_run() {
     let stage = stage();

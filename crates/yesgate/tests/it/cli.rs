@@ -106,7 +106,7 @@ fn a_question_is_found_by_the_first_letters_of_its_id() {
     assert!(host.close().success());
 }
 
-/// X2: without a terminal and without `--yes` nobody said yes; with `--code` the yes is to what was looked at.
+/// X2, FC-24: without a terminal and without `--yes` nobody said yes; with `--code` the yes is to what was looked at.
 #[test]
 fn a_yes_needs_a_terminal_or_a_word_and_may_need_the_code() {
     let stage = stage();
@@ -196,7 +196,7 @@ fn show_leaves_nothing_out() {
     assert!(stage.upstream_calls().is_empty());
 }
 
-/// X7: a row that somebody changed is found, and exit code 5 says so.
+/// X7, FC-8: a row that somebody changed is found, and exit code 5 says so.
 #[test]
 fn a_changed_ledger_is_found_out() {
     let stage = stage();

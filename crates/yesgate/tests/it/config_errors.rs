@@ -26,8 +26,8 @@ fn complaint(toml: &str) -> String {
     said
 }
 
-/// A broken configuration names the line, the column, the key and the nearest valid one; `wrap` ends with exit code 1
-/// and without a word on stdout. (FC 14)
+/// FC-14: a broken configuration names the line, the column, the key and the nearest valid one; `wrap` ends with exit
+/// code 1 and without a word on stdout, and starts no server.
 #[test]
 fn a_broken_configuration_says_where_and_what_was_meant() {
     insta::assert_snapshot!(complaint("# A comment.\nprofil = \"handshake\"\n"), @r"

@@ -19,7 +19,7 @@ fn send_slow(stage: &Stage, host: &mut Host) -> (Value, String) {
     (call, intent_id(&held))
 }
 
-/// X3: `kill -9` of the gateway while a gated call is out: the outcome is unknown to whoever comes next, the call is
+/// X3, FC-29: `kill -9` of the gateway while a gated call is out: the outcome is unknown to whoever comes next, the call is
 /// never sent again, and the chain holds.
 #[test]
 fn a_killed_gateway_leaves_an_unknown_outcome_and_no_second_run() {
@@ -56,7 +56,7 @@ fn a_killed_gateway_leaves_an_unknown_outcome_and_no_second_run() {
     }
 }
 
-/// X3: a question outlives the gateway that asked it; its token still runs it, once.
+/// X3, FC-29: a question outlives the gateway that asked it; its token still runs it, once.
 #[test]
 fn a_question_outlives_a_killed_gateway() {
     let stage = stage();
@@ -75,7 +75,7 @@ fn a_question_outlives_a_killed_gateway() {
     assert_eq!(stage.check_history().gated, 1);
 }
 
-/// FC 30: told to end while a gated call is out, the gateway ends, says that the outcome is unknown, and takes its
+/// FC-30: told to end while a gated call is out, the gateway ends, says that the outcome is unknown, and takes its
 /// server along.
 #[test]
 fn a_gateway_that_is_told_to_end_leaves_an_honest_outcome() {
@@ -121,7 +121,7 @@ fn a_killed_host_leaves_nobody_behind() {
     assert_eq!(stage.check_history().gated, 1);
 }
 
-/// X3: a gateway killed over and over, each time with a call under way, never sends one twice.
+/// X3, FC-29: a gateway killed over and over, each time with a call under way, never sends one twice.
 #[test]
 fn killing_again_and_again_never_sends_a_call_twice() {
     let stage = stage();

@@ -1,5 +1,6 @@
 //! What the documents say is what the program does.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -83,17 +84,53 @@ fn links_between_documents_lead_somewhere() {
 /// Every test that docs/attacks.md names exists.
 #[test]
 fn every_attack_names_tests_that_exist() {
-    let mut code = String::new();
-    gather(&root().join("crates"), &mut code);
-    let text = std::fs::read_to_string(root().join("docs/attacks.md")).unwrap();
-    let rows = text.lines().filter(|line| line.starts_with("| ")).filter_map(|line| line.rsplit('|').nth(1));
-    let names = rows.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    let code = code();
     let mut count = 0;
-    for name in names {
-        assert!(code.contains(&format!("fn {name}(")), "docs/attacks.md names `{name}`, which is no test");
-        count += 1;
+    for row in rows("docs/attacks.md") {
+        count += tests_named_in(&row, &code);
     }
     assert!(count > 100, "only {count} tests are named");
+}
+
+/// Every row of docs/fail-closed.md names tests that exist, and every row that a test says it shows is there.
+#[test]
+fn every_failure_has_a_row_and_tests_that_exist() {
+    let code = code();
+    let mut numbers = BTreeSet::new();
+    for row in rows("docs/fail-closed.md") {
+        let Ok(number) = row.split('|').nth(1).unwrap_or_default().trim().parse::<u32>() else { continue };
+        assert!(tests_named_in(&row, &code) > 0, "row {number} names no test");
+        assert!(numbers.insert(number), "there are two rows {number}");
+    }
+    assert!(numbers.iter().copied().eq(1..=35), "{numbers:?}");
+    for said in code.split("FC-").skip(1) {
+        let digits: String = said.chars().take_while(char::is_ascii_digit).collect();
+        let is_row = digits.parse().is_ok_and(|number| numbers.contains(&number));
+        assert!(is_row || digits.is_empty(), "a test shows FC-{digits}, which is no row");
+    }
+}
+
+/// The rows of the tables of a page.
+fn rows(page: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join(page)).unwrap();
+    text.lines().filter(|line| line.starts_with("| ")).map(str::to_owned).collect()
+}
+
+/// How many tests the last cell of a row names.
+fn tests_named_in(row: &str, code: &str) -> usize {
+    let cell = row.rsplit('|').nth(1).unwrap_or_default();
+    let names: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
+    for name in &names {
+        assert!(code.contains(&format!("fn {name}(")), "`{name}` is no test: {row}");
+    }
+    names.len()
+}
+
+/// All code of the house.
+fn code() -> String {
+    let mut code = String::new();
+    gather(&root().join("crates"), &mut code);
+    code
 }
 
 fn gather(folder: &Path, code: &mut String) {

@@ -151,7 +151,7 @@ async fn an_answer_elsewhere_ends_the_wait_for_a_callback() {
     assert_eq!(last.state(), State::Expired);
 }
 
-/// I5: the console asks a terminal and nothing else: what is piped in was not typed by anybody.
+/// I5, FC-24: the console asks a terminal and nothing else: what is piped in was not typed by anybody.
 #[tokio::test]
 async fn the_console_takes_no_answer_from_a_pipe() {
     let consent = Consent::in_memory("billing").await.unwrap();

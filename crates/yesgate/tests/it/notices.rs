@@ -109,20 +109,22 @@ async fn a_webhook_tells_of_a_question_and_its_answer_and_of_nothing_in_it() {
     play.finish(1);
 }
 
-/// X9: what was not taken is sent again, with growing pauses and under the same id, until it is taken, and then no more.
+/// X9, FC-22: what was not taken is sent again, with growing pauses and under the same id, until it is taken, and then no
+/// more. The question waits meanwhile for whoever looks, and nothing runs.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_that_is_not_taken_is_sent_again_under_the_same_id() {
     let play = Play::new(&[Says::Status(500), Says::Status(500), Says::Status(200)]);
     let intent = play.delete("a").await;
     let attempts: Vec<_> = (0..3).map(|_| play.receiver.next_is("question.asked")).collect();
     assert!(attempts.iter().all(|attempt| attempt.id == attempts[0].id && attempt.body == attempts[0].body));
+    assert_eq!(play.stage.stage().pending()[0]["intent_id"], json!(intent));
     play.stage.deny(&intent).ok();
     play.receiver.next_is("question.decided");
     play.receiver.is_silent();
     play.finish(0);
 }
 
-/// X9: a receiver that never answers holds up no call and no other notice, and is given a limited time.
+/// X9, FC-7: a receiver that never answers holds up no call and no other notice, and is given a limited time.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_hangs_holds_up_nothing() {
     let play = Play::new(&[Says::Nothing, Says::Status(200)]);

@@ -190,7 +190,7 @@ async fn an_answer_counts_once_and_in_the_browser_that_asked() {
     play.finish();
 }
 
-/// Whoever came for a question is led to it; a provider that is down is said to be, and lets nobody in.
+/// FC-25: whoever came for a question is led to it; a provider that is down is said to be, and lets nobody in.
 #[tokio::test]
 async fn whoever_came_for_a_question_is_led_to_it_and_a_provider_may_be_down() {
     let play = Play::new();

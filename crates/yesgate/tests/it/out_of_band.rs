@@ -87,7 +87,7 @@ fn the_status_tool_hands_the_waiting_result_over() {
     assert_eq!(stage.check_history().gated, 1);
 }
 
-/// Time: a question that nobody answers ends, and the call that waits for it is told so, not held on.
+/// FC-23: a question that nobody answers ends, and the call that waits for it is told so, not held on.
 #[test]
 fn a_held_call_is_told_when_the_time_to_decide_is_over() {
     let stage = stage().config(&format!("[times]\ndecide = \"1s\"\nhold = \"15s\"\n{ELSEWHERE}"));
@@ -159,7 +159,7 @@ fn an_answer_after_the_end_is_refused() {
     assert_eq!(stage.check_history().gated, 1);
 }
 
-/// X1: what nobody here can prove is refused at once, never downgraded, and nobody is asked in vain.
+/// X1, FC-24: what nobody here can prove is refused at once, never downgraded, and nobody is asked in vain.
 #[test]
 fn a_level_that_cannot_be_reached_is_refused() {
     for level in ["signed_in", "verified"] {

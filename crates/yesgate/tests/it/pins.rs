@@ -33,7 +33,7 @@ fn row(stage: &Stage, tool: &str) -> Value {
     rows.as_array().unwrap().iter().find(|row| row["tool"] == tool).expect("a row for the tool").clone()
 }
 
-/// X5, B2: a tool that is described differently by the time of the yes does not run; it is asked about anew.
+/// X5, B2, FC-18: a tool that is described differently by the time of the yes does not run; it is asked about anew.
 #[test]
 fn a_tool_that_changed_between_question_and_token_does_not_run() {
     for era in Era::BOTH {

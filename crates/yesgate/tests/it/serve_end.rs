@@ -79,7 +79,7 @@ async fn a_call_under_way_is_answered_before_the_end() {
     }
 }
 
-/// X3: an approved call that runs when the gateway is told to end is finished and written down, whether its caller
+/// X3, FC-30: an approved call that runs when the gateway is told to end is finished and written down, whether its caller
 /// still waits or was told to ask later.
 #[tokio::test]
 async fn an_approved_call_that_runs_is_finished_and_written_down_before_the_end() {
@@ -107,7 +107,7 @@ async fn an_approved_call_that_runs_is_finished_and_written_down_before_the_end(
     }
 }
 
-/// X3: told twice, the gateway ends at once; what became of an approved call is then not known, and the ledger
+/// X3, FC-30: told twice, the gateway ends at once; what became of an approved call is then not known, and the ledger
 /// says so.
 #[tokio::test]
 async fn told_twice_it_ends_at_once_and_what_ran_is_unknown() {
@@ -128,7 +128,7 @@ async fn told_twice_it_ends_at_once_and_what_ran_is_unknown() {
     }
 }
 
-/// What is still under way when the time to end is over is cut, and what became of an approved call is not known.
+/// FC-30: what is still under way when the time to end is over is cut, and what became of an approved call is not known.
 #[tokio::test]
 async fn the_time_to_end_is_bounded() {
     for (eras, client) in ERAS {

@@ -47,7 +47,7 @@ async fn hold(host: &WebHost, tool: &str, mut arguments: Value) -> (String, Valu
     (intent_id(&held), arguments)
 }
 
-/// X3: a gated call that takes longer than a caller is kept waiting goes on; the caller is told which question it
+/// X3, FC-21: a gated call that takes longer than a caller is kept waiting goes on; the caller is told which question it
 /// belongs to, and gets the result by asking for it or by repeating the call, without a second run.
 #[tokio::test]
 async fn a_gated_call_that_takes_longer_than_its_caller_waits_goes_on_and_its_result_is_kept() {

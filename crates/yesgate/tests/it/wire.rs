@@ -155,7 +155,7 @@ fn meet(host: &mut Host, message: &str, fate: Fate) {
     assert!(!answer["error"]["message"].as_str().unwrap().is_empty());
 }
 
-/// H7, A16, A17: none of them reaches the server, each gets a clear error, and after all of them a call is a call.
+/// H7, A16, A17, FC-17: none of them reaches the server, each gets a clear error, and after all of them a call is a call.
 #[test]
 fn no_malformed_call_reaches_the_server() {
     for era in Era::BOTH {
@@ -216,7 +216,7 @@ fn a_call_cannot_hide_behind_another_kind_of_line_end() {
     }
 }
 
-/// A17: a request or a notification that nobody knows does not pass, whatever it may mean to the server.
+/// A17, FC-17: a request or a notification that nobody knows does not pass, whatever it may mean to the server.
 #[test]
 fn what_nobody_knows_does_not_pass() {
     let stage = stage();

@@ -97,7 +97,7 @@ async fn the_next_gate_takes_over_at_the_same_address_and_nobody_is_signed_out()
     assert_eq!(stage.check_history().gated, 1);
 }
 
-/// X3: a call whose gate was killed stands above all else in the inbox of the next one, and is settled there.
+/// X3, FC-29: a call whose gate was killed stands above all else in the inbox of the next one, and is settled there.
 #[tokio::test]
 async fn a_lost_answer_stands_in_the_inbox_of_the_next_gate_and_is_settled_there() {
     let stage = stage().gate();

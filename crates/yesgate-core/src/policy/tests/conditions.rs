@@ -157,7 +157,7 @@ fn a_condition_without_an_answer_falls_to_the_closed_side() {
     "#);
 }
 
-/// X8: whatever makes a condition fail, a run does not happen and a reject does.
+/// X8, FC-16: whatever makes a condition fail, a run does not happen and a reject does.
 #[test]
 fn every_kind_of_error_is_closed() {
     for (condition, arguments) in [

@@ -8,7 +8,7 @@ use crate::support::{
     Other, Place, TestClock, ask, assert_sound, human, id, my_part, open_at, question, redeem, say,
 };
 
-/// FC-5: with no room left, what was handed out is exactly what was written down.
+/// FC-5, FC-6: with no room left, what was handed out is exactly what was written down.
 #[cfg(unix)]
 #[tokio::test]
 async fn a_full_disk_lets_nothing_leave_that_is_not_written_down() {

@@ -27,8 +27,8 @@ async fn sessions_are_listed_and_ended_by_their_own_person() {
     play.finish(0);
 }
 
-/// O7: one call signs somebody out everywhere, revokes every key of theirs from the next request on, and withdraws what
-/// was asked with them.
+/// O7, FC-34: one call signs somebody out everywhere, revokes every key of theirs from the next request on, and withdraws
+/// what was asked with them.
 #[tokio::test]
 async fn one_call_ends_all_sessions_and_keys_of_a_person() {
     let play = Play::new().await;

@@ -31,7 +31,7 @@ async fn those_who_may_decide_are_told_by_mail_and_nothing_of_the_call() {
     play.finish();
 }
 
-/// X9: mail that does not leave holds up no call, and what was decided meanwhile is not told any more.
+/// X9, FC-22: mail that does not leave holds up no call, and what was decided meanwhile is not told any more.
 #[tokio::test]
 async fn mail_that_does_not_leave_holds_up_nothing() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

@@ -120,7 +120,7 @@ async fn a_revoke_closes_open_streams() {
     play.finish(0);
 }
 
-/// O-V2: a call that waits for a person when its client is shut out is not released by a later yes.
+/// O-V2, FC-34: a call that waits for a person when its client is shut out is not released by a later yes.
 #[tokio::test]
 async fn what_a_revoked_client_asked_for_is_withdrawn() {
     let play = Play::new().await;

@@ -84,7 +84,7 @@ async fn those_who_step_in_say_yes_where_nobody_answers() {
     play.finish(1);
 }
 
-/// X6, X9: where nobody who may decide is in a named group the call is refused at once, `doctor` says so, and it is
+/// X6, X9, FC-25: where nobody who may decide is in a named group the call is refused at once, `doctor` says so, and it is
 /// asked about as soon as somebody is.
 #[tokio::test]
 async fn a_group_that_nobody_is_in_cannot_be_reached() {

@@ -74,7 +74,7 @@ async fn a_signature_over_exactly_this_call_is_verified() {
     play.finish(1);
 }
 
-/// X1: a key that was revoked signs nothing more, and where no other is left the call is refused at once.
+/// X1, FC-34: a key that was revoked signs nothing more, and where no other is left the call is refused at once.
 #[tokio::test]
 async fn a_key_that_was_revoked_signs_nothing() {
     let play = Play::with("", RULES).await;

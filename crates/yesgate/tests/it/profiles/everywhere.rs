@@ -63,7 +63,7 @@ fn three_noes_end_the_asking() {
     }
 }
 
-/// A14: the operator bounds how much is asked in a minute, and at once.
+/// A14, FC-27: the operator bounds how much is asked in a minute, and at once.
 #[test]
 fn the_operator_bounds_how_much_is_asked() {
     for lane in Lane::ALL {
@@ -186,7 +186,7 @@ fn a_tool_that_came_later_is_held_until_it_is_accepted() {
     }
 }
 
-/// X1: the agent's word does not do where more is asked, and what nobody can prove is refused, never lowered.
+/// X1, FC-25: the agent's word does not do where more is asked, and what nobody can prove is refused, never lowered.
 #[test]
 fn a_weaker_yes_does_not_do_and_what_nobody_can_prove_is_refused() {
     for lane in Lane::ALL {

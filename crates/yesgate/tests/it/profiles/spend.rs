@@ -277,7 +277,7 @@ fn the_result_of_a_released_call_waits_for_the_agent() {
     }
 }
 
-/// I6: an amount that cannot be read is a loud refusal, never a dropped limit.
+/// I6, FC-16: an amount that cannot be read is a loud refusal, never a dropped limit.
 #[test]
 fn an_amount_that_cannot_be_read_is_refused() {
     let odd = ["NaN", "Infinity", "-1", "-0.5", "1usd", "1e2", "0x10", "1,000", " 1", "", "١"]

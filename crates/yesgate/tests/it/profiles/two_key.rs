@@ -33,7 +33,7 @@ fn assert_preview(answer: &Value, tool: &str, preview: &Value) {
     assert_eq!(&serde_json::from_str::<Value>(text(answer)).unwrap(), payload);
 }
 
-/// K1, K2: only the exact text `false` arms the operator's key. (All other texts: `switch.rs`.)
+/// K1, K2, FC-31: only the exact text `false` arms the operator's key. (All other texts: `switch.rs`.)
 #[test]
 fn only_the_literal_false_arms_the_operators_key() {
     for lane in Lane::ALL {

@@ -158,7 +158,7 @@ async fn whoever_has_no_key_is_401() {
     play.finish(0);
 }
 
-/// A caller that has too much under way is told to come back.
+/// FC-27: a caller that has too much under way is told to come back.
 #[tokio::test]
 async fn whoever_takes_too_much_is_429() {
     let play =

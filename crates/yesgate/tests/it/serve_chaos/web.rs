@@ -87,7 +87,7 @@ async fn a_gated_call_over_http_is_sent_once_whatever_the_server_answers() {
     }
 }
 
-/// X3: a gated call that a server does not answer in time is given up and unknown; the caller is told in time.
+/// X3, FC-20: a gated call that a server does not answer in time is given up and unknown; the caller is told in time.
 #[tokio::test]
 async fn a_gated_call_over_http_that_is_not_answered_in_time_is_unknown() {
     for eras in [MockEras::Modern, MockEras::Legacy] {

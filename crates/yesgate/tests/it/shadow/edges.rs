@@ -24,7 +24,7 @@ impl Clock for Ahead {
     }
 }
 
-/// X8: what cannot be written down does not pass, whatever the trial says.
+/// X8, FC-7: what cannot be written down does not pass, whatever the trial says.
 #[test]
 fn nothing_passes_in_a_trial_that_cannot_be_written_down() {
     for lane in Lane::ALL {
