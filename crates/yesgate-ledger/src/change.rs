@@ -52,7 +52,7 @@ pub(crate) enum Target {
     Unsettled,
     /// The open ones of one server, all of them, and what is pinned of its tools.
     Server(ServerName, ServerIdentity),
-    /// No intent, but all bearer keys.
+    /// All that are open, or have a yes that has not run, and all bearer keys.
     Keys,
     /// No intent, but all remembered yeses.
     Grants,

@@ -10,9 +10,10 @@ use yesgate_core::caller::Caller;
 use yesgate_core::id::KeyId;
 use yesgate_core::key::{BearerKeyHash, KeyRecord};
 
-use crate::change::{Effects, Target, Write};
+use crate::change::{Effects, Found, Target, Write};
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
+use crate::oauth::ending::withdraw;
 
 impl Ledger {
     /// Stores a new key.
@@ -42,20 +43,23 @@ impl Ledger {
         self.store().keys().await
     }
 
-    /// Revokes a key, and says whether there was one to revoke.
+    /// Revokes a key, and says whether there was one to revoke. What was asked with it is withdrawn (FC-34), unless the same
+    /// caller has another one.
     ///
     /// # Errors
     /// When that is not durable.
     pub async fn revoke_key(&self, id: &KeyId, by: &str) -> Result<bool, LedgerError> {
         let (id, by) = (id.clone(), by.to_owned());
-        self.change(Target::Keys, move |found, _| {
-            let counts = |key: &KeyRecord| key.id == id && key.revoked_at.is_none();
-            if !found.keys.iter().any(counts) {
-                return (false, Effects::default());
+        self.change(Target::Keys, move |Found { keys, mut intents, .. }, now| {
+            let (mine, others): (Vec<_>, Vec<_>) =
+                keys.into_iter().filter(|key| key.revoked_at.is_none()).partition(|key| key.id == id);
+            let Some(key) = mine.first() else { return (false, Effects::default()) };
+            if !others.iter().any(|other| other.caller == key.caller) {
+                withdraw(&mut intents, &key.caller, &by, now);
             }
             // The store revokes the key when it writes this row.
             let events = vec![AuditEvent::KeyRevoked { id, by }];
-            (true, Effects { events, ..Effects::default() })
+            (true, Effects { intents, events, ..Effects::default() })
         })
         .await
     }

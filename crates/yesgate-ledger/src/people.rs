@@ -15,7 +15,7 @@ use crate::error::LedgerError;
 use crate::ledger::Ledger;
 use crate::oauth::KeptConnection;
 use crate::oauth::change::OAuthTarget;
-use crate::oauth::ending::end_all;
+use crate::oauth::ending::{end_all, withdraw_yeses};
 
 /// Why a person was not written down.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -65,7 +65,7 @@ impl Ledger {
     }
 
     /// Adds a person, or writes down what they are from now on. Removed, they are signed out everywhere, no key of theirs
-    /// counts, and what they allowed clients ends; that ends with another name or organisation too.
+    /// and no yes that has not run counts, and what they allowed clients ends; that ends with another name or organisation too.
     ///
     /// # Errors
     /// When it is not durable.
@@ -105,7 +105,11 @@ impl Ledger {
                 let is_theirs = |kept: &KeptConnection| kept.connection.person == person.id;
                 let (theirs, others): (Vec<_>, Vec<_>) =
                     found.oauth.connections.into_iter().partition(is_theirs);
-                let (ended, _) = end_all(&theirs, &others, found.intents, End::PersonEnded, &by, now);
+                let mut open = found.intents;
+                if person.removed_at.is_some() {
+                    withdraw_yeses(&mut open, person.name.as_str(), &by, now);
+                }
+                let (ended, _) = end_all(&theirs, &others, open, End::PersonEnded, &by, now);
                 (writes, intents) = (ended.writes, ended.intents);
                 events.extend(ended.events);
             }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Approver, Intent};
+use super::{Answer, Approver, Intent, Surface};
 use crate::assurance::Assurance;
 use crate::audit::AuditEvent;
 use crate::proof::Proof;
@@ -31,6 +31,15 @@ pub struct CountedYes {
 }
 
 impl Intent {
+    /// Whether a yes that this person gave on a page is what lets it run, or part of it.
+    pub fn leans_on(&self, person: &str) -> bool {
+        // Several people stand in one line; names have no blanks.
+        let names = |by: &str| by.split(" and ").any(|one| one.split(' ').next() == Some(person));
+        let decided = self.decision().filter(|decision| decision.answer == Answer::Approve);
+        decided.is_some_and(|decision| decision.surface == Surface::Human && names(&decision.by))
+            || self.yeses.iter().any(|yes| names(&yes.by))
+    }
+
     /// Counts a yes where several are needed, and says whose it is once there are enough.
     pub(super) fn count_yes(&mut self, by: &Approver, now: Timestamp) -> Result<Approver, Refusal> {
         if self.question.quorum == Quorum::ONE {

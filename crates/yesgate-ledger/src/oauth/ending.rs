@@ -99,6 +99,7 @@ impl Ledger {
             let is_theirs = |caller: &Caller| caller.org == person.org && caller.principal == person.name;
             let open = intents.iter_mut().filter(|intent| is_theirs(&intent.question().binding.caller));
             ended.intents = open.filter_map(|intent| intent.cancel(&by, now).ok()).count();
+            ended.intents += withdraw_yeses(&mut intents, person.name.as_str(), &by, now);
             let (mut effects, withdrawn) = end_all(&theirs, &others, intents, End::PersonEnded, &by, now);
             ended.intents += withdrawn;
             ended.connections = theirs.len();
@@ -180,8 +181,14 @@ fn has_other(connections: &[KeptConnection], caller: &Caller) -> bool {
     connections.iter().any(|kept| kept.connection.caller == *caller)
 }
 
-fn withdraw(intents: &mut [Intent], caller: &Caller, by: &str, now: Timestamp) -> usize {
+pub(crate) fn withdraw(intents: &mut [Intent], caller: &Caller, by: &str, now: Timestamp) -> usize {
     let by = if by.is_empty() { THE_GATEWAY } else { by };
     let theirs = intents.iter_mut().filter(|intent| intent.question().binding.caller == *caller);
+    theirs.filter_map(|intent| intent.cancel(by, now).ok()).count()
+}
+
+/// FC-34: withdraws what would run by a yes of somebody who decides nothing any more. Says how many questions that were.
+pub(crate) fn withdraw_yeses(intents: &mut [Intent], person: &str, by: &str, now: Timestamp) -> usize {
+    let theirs = intents.iter_mut().filter(|intent| intent.leans_on(person));
     theirs.filter_map(|intent| intent.cancel(by, now).ok()).count()
 }

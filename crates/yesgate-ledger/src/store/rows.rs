@@ -27,7 +27,7 @@ pub(super) fn load(
     now: Timestamp,
 ) -> Result<Vec<Loaded>, LedgerError> {
     match target {
-        Target::Nothing | Target::Keys | Target::Grants | Target::People | Target::Link(_) => Ok(Vec::new()),
+        Target::Nothing | Target::Grants | Target::People | Target::Link(_) => Ok(Vec::new()),
         Target::OAuth(target) => oauth::open_questions(connection, seal, target),
         Target::Intent(id) => select(connection, seal, BY_ID, values![id.as_str()]),
         Target::Token(hash) => select(connection, seal, BY_TOKEN, values![hash.0.as_bytes()]),
@@ -37,7 +37,7 @@ pub(super) fn load(
         Target::Unsettled => {
             select(connection, seal, "state IN ('pending', 'approved', 'running') ORDER BY number", &[])
         }
-        Target::Open => select(connection, seal, "state IN ('pending', 'approved')", &[]),
+        Target::Open | Target::Keys => select(connection, seal, "state IN ('pending', 'approved')", &[]),
         Target::Due => {
             let due = "number IN (SELECT number FROM intent WHERE state = 'pending' AND decide_by <= ?1
                        UNION ALL SELECT number FROM intent WHERE state = 'approved' AND run_by <= ?1) LIMIT ?2";

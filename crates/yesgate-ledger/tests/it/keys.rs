@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::time::timeout;
 use yesgate_core::caller::Caller;
 use yesgate_core::id::KeyId;
+use yesgate_core::intent::State;
 use yesgate_core::key::{BearerKey, KeyRecord};
 use yesgate_ledger::Ledger;
 
 use crate::support::{
-    Other, Place, TestClock, assert_sound, entropy, in_memory, my_part, open_at, say, t, wait_for_word,
+    Other, Place, TestClock, approve, ask, assert_sound, binding, entropy, id, in_memory, my_part, open_at,
+    question, redeem, say, state, t, wait_for_word,
 };
 
 /// The dice of a key, which are not those of its id.
@@ -65,6 +68,27 @@ async fn a_key_is_found_until_it_is_revoked() {
     let revoked = KeyRecord { revoked_at: Some(t(60)), ..record(1) };
     assert_eq!(ledger.keys().await.unwrap(), [revoked, record(2)]);
     assert_eq!(ledger.audit(1, 10).await.unwrap().len(), 3);
+    assert_sound(&ledger).await;
+}
+
+/// FC-34: what was asked with a key goes with it, with a yes or without, unless the same caller has another key.
+#[tokio::test]
+async fn what_was_asked_with_a_key_is_withdrawn_with_it() {
+    let ledger = Place::new().open(1).await;
+    let caller = binding("any", &json!({})).caller;
+    for seed in [1, 2] {
+        let record = KeyRecord { caller: caller.clone(), ..record(seed) };
+        ledger.add_key(record, key(seed).hash(), "ada").await.unwrap();
+    }
+    drop(ask(&ledger, 1, question("one", &json!({}))).await.unwrap());
+    drop(ask(&ledger, 2, question("two", &json!({}))).await.unwrap());
+    approve(&ledger, &id(2)).await.unwrap();
+    let states = async || (state(&ledger, &id(1)).await, state(&ledger, &id(2)).await);
+    assert!(ledger.revoke_key(&key_id(1), "ada").await.unwrap());
+    assert_eq!(states().await, (State::Pending, State::Approved), "the caller has another key");
+    assert!(ledger.revoke_key(&key_id(2), "ada").await.unwrap());
+    assert_eq!(states().await, (State::Cancelled, State::Cancelled));
+    redeem(&ledger, &id(2)).await.unwrap().unwrap_err();
     assert_sound(&ledger).await;
 }
 

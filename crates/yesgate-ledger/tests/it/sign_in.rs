@@ -3,13 +3,17 @@
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
+use serde_json::json;
 use yesgate_core::id::{CredentialId, PersonId, SessionId};
+use yesgate_core::intent::{Approver, Intent, State};
 use yesgate_core::person::{
     BrowserSecret, Link, LinkSecret, LinkWay, Opener, Person, Role, Session, SessionSecret, SignInWay,
 };
 use yesgate_ledger::{Fault, KeptCredential, Ledger, LinkUse, NewSession, NotSet};
 
-use crate::support::{Place, TestClock, assert_sound, entropy, in_memory, t};
+use crate::support::{
+    Place, TestClock, ask, assert_sound, entropy, human, id, in_memory, question, redeem, state, t,
+};
 
 fn person(seed: u32, name: &str, role: Role) -> Person {
     Person {
@@ -254,4 +258,28 @@ async fn a_mail_address_belongs_to_one_person_of_an_organisation() {
     assert_eq!(add(&ledger, &with(2, "bob", "bob@example.org")).await, Ok(()));
     assert_eq!(add(&ledger, &Person { removed_at: Some(t(1)), ..ada }).await, Ok(()));
     assert_eq!(add(&ledger, &with(2, "bob", "ada@example.org")).await, Ok(()));
+}
+
+/// FC-34: a yes that somebody gave on a page goes with them, if it has not run; a yes of somebody else stays.
+#[tokio::test]
+async fn the_yeses_of_somebody_who_is_removed_are_withdrawn() {
+    let ledger = Place::new().open(1).await;
+    let [ada, bob] = [(1, "ada", Role::Owner), (2, "bob", Role::Approver)]
+        .map(|(seed, name, role)| Person { org: "acme".parse().unwrap(), ..person(seed, name, role) });
+    for person in [&ada, &bob] {
+        add(&ledger, person).await.unwrap();
+    }
+    for (seed, who) in [(1, "bob"), (2, "ada"), (3, "bobby")] {
+        drop(ask(&ledger, seed, question(&format!("tool_{seed}"), &json!({}))).await.unwrap());
+        let by = Approver { name: format!("{who} on a page"), ..human() };
+        let yes = move |intent: &mut Intent, now| intent.approve(&by, intent.digest(), now);
+        ledger.update(&id(seed), yes).await.unwrap().unwrap().unwrap();
+    }
+    add(&ledger, &Person { removed_at: Some(t(1)), ..bob }).await.unwrap();
+    assert_eq!(state(&ledger, &id(1)).await, State::Cancelled);
+    redeem(&ledger, &id(1)).await.unwrap().unwrap_err();
+    for seed in [2, 3] {
+        drop(redeem(&ledger, &id(seed)).await.unwrap().unwrap());
+    }
+    assert_sound(&ledger).await;
 }

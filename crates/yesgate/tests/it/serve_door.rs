@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use serde_json::json;
-use yesgate_testkit::{ServeStage, eventually, text};
+use yesgate_testkit::{ServeStage, eventually, intent_id, text};
 
 const YESGATE: &str = env!("CARGO_BIN_EXE_yesgate");
 
@@ -99,4 +99,21 @@ async fn a_key_counts_as_soon_as_it_is_made() {
         let asked = gateway.server("notes").bearer(&key).call("read_note", json!({"id": "a"})).await;
         assert_eq!(text(&asked), "the first note", "key {number}");
     }
+}
+
+/// FC-34: what was asked with a key that is revoked does not run by a later yes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_key_takes_along_what_was_asked_with_it() {
+    let stage = ServeStage::new(YESGATE);
+    let config = stage.child("notes", &[]);
+    let stage = stage.config(&config);
+    let made = stage.stage().yesgate(&["keys", "add", "--user", "alice", "--json"]).ok().json();
+    let mut gateway = stage.start();
+    let alice = gateway.server("notes").bearer(made["key"].as_str().unwrap());
+    let asked = intent_id(&alice.call("delete_note", json!({"id": "a"})).await).to_owned();
+    stage.stage().yesgate(&["keys", "revoke", made["id"].as_str().unwrap()]).ok();
+    assert_eq!(stage.shown(&asked)["state"], "cancelled");
+    assert_ne!(stage.approve(&asked).code(), 0);
+    assert!(gateway.close().success());
+    assert!(stage.calls("notes").is_empty());
 }
