@@ -26,6 +26,7 @@ use self::crew::Crew;
 use self::slots::Slots;
 
 pub mod bearer;
+mod bell;
 pub mod body;
 mod connection;
 mod cors;

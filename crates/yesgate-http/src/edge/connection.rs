@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use hyper::server::conn::http1::Builder;
@@ -21,6 +21,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
+use super::bell::Bell;
 use super::pace::{Pace, PacedBody, PacedStream, Peer};
 use super::slots::Slot;
 use super::{EdgeLimits, Handler};
@@ -65,7 +66,10 @@ pub(super) async fn run<H: Handler>(
     let mut clock = Clock { sleep: pin!(sleep_until(Instant::now())), rings_at: None };
     let mut drained = pin!(draining.changed());
     let mut accepts_more = true;
+    let mut bell = None::<Waker>;
     let ended = poll_fn(|cx| {
+        // A task has one waker as long as it lives.
+        let cx = &mut Context::from_waker(bell.get_or_insert_with(|| Bell::of(cx.waker())));
         // The sender never says anything: its drop is the message.
         if accepts_more && drained.as_mut().poll(cx).is_ready() {
             accepts_more = false;

@@ -5,15 +5,15 @@
 //! - No more is kept than was really sent: an announced length reserves nothing, and a piece that waits for
 //!   others does not keep the read buffer alive that it came in.
 
+use std::future::poll_fn;
 use std::pin::pin;
 
 use bytes::{Bytes, BytesMut};
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use http_body::Body;
-use http_body_util::BodyExt;
 
-use super::EdgeLimits;
+use super::{EdgeLimits, bell};
 use crate::patience::within;
 
 #[cfg(test)]
@@ -60,7 +60,9 @@ async fn collect(body: impl Body<Data = Bytes>, cap: usize) -> Result<Bytes, Bod
     let mut body = pin!(body);
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
-    while let Some(frame) = body.frame().await {
+    while !body.is_end_stream()
+        && let Some(frame) = poll_fn(|cx| bell::poll_frame(body.as_mut(), cx)).await
+    {
         // A frame that is no data has trailers, which nobody asked for.
         let Ok(data) = frame.map_err(|_| BodyError::Broken)?.into_data() else { continue };
         if first.len().saturating_add(all.len()).saturating_add(data.len()) > cap {
