@@ -1,7 +1,7 @@
 //! What an answer carries: nothing, pieces that are known in advance, or a stream that somebody feeds.
 //!
 //! INVARIANT: a body that is known in advance says its exact length, so that it goes out with a
-//! `Content-Length` and without chunk framing; its pieces are never copied.
+//! `Content-Length` and without chunk framing; only pieces that are short together are copied, into one.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -48,6 +48,9 @@ impl Body {
     pub fn parts(parts: impl IntoIterator<Item = Bytes>) -> Self {
         let parts: Vec<Bytes> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         let left = parts.iter().map(length).fold(0, u64::saturating_add);
+        if left <= COPIED {
+            return Self::whole(parts.concat());
+        }
         Self(Source::Parts { parts: parts.into_iter(), left })
     }
 
@@ -131,6 +134,9 @@ pub fn plain(status: StatusCode, text: impl fmt::Display) -> Response<Body> {
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
 }
+
+/// How much is rather copied into one piece than sent in several.
+const COPIED: u64 = 2 * 1024;
 
 fn length(bytes: &Bytes) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)

@@ -4,7 +4,7 @@
 
 use std::mem::MaybeUninit;
 
-use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use bytes::{Buf as _, BufMut as _, BytesMut};
 use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use http::{Method, Request, StatusCode};
 use httparse::{ParserConfig, Status};
@@ -12,12 +12,13 @@ use httparse::{ParserConfig, Status};
 use super::error::Broken;
 use super::parts::Parts;
 
-/// Writes the head of a request whose body has this length. Its address is a path, and it frames nothing itself.
-pub(super) fn write(request: &Request<Parts>, length: u64) -> Bytes {
+/// Writes the head of a request whose body has this length, with room for something behind it. Its address is a path, and
+/// it frames nothing itself.
+pub(super) fn write(request: &Request<Parts>, length: u64, behind: usize) -> BytesMut {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     let headers = request.headers();
     let room: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-    let mut head = BytesMut::with_capacity(room + target.len() + SPARE);
+    let mut head = BytesMut::with_capacity(room + target.len() + SPARE + behind);
     head.put_slice(request.method().as_str().as_bytes());
     head.put_u8(b' ');
     head.put_slice(target.as_bytes());
@@ -36,7 +37,7 @@ pub(super) fn write(request: &Request<Parts>, length: u64) -> Bytes {
         head.put_slice(b"\r\n");
     }
     head.put_slice(b"\r\n");
-    head.freeze()
+    head
 }
 
 /// Room for the first line, the length and the end.

@@ -83,9 +83,7 @@ impl Line {
         self.rest = Rest::Head;
         let method = request.method().clone();
         let after_request = head::after(request.headers());
-        let head = head::write(&request, request.body().length());
-        let mut unsent = request.into_body().into_pieces();
-        unsent.push_front(head);
+        let mut unsent = pieces(request);
         let answered = std::future::poll_fn(|cx| self.poll_exchange(cx, &mut unsent, &method)).await;
         // Either side may say that this was the last one.
         if after_request == Afterwards::Closed {
@@ -261,6 +259,20 @@ impl Line {
     }
 }
 
+/// What is written for a request: its head and its body. A short body is copied behind the head: one piece is less work
+/// than several.
+fn pieces(request: Request<Parts>) -> VecDeque<Bytes> {
+    let length = request.body().length();
+    let copied = usize::try_from(length).ok().filter(|length| *length <= COPIED);
+    let mut head = head::write(&request, length, copied.unwrap_or_default());
+    let mut pieces = request.into_body().into_pieces();
+    if copied.is_some() {
+        pieces.drain(..).for_each(|piece| head.extend_from_slice(&piece));
+    }
+    pieces.push_front(head.freeze());
+    pieces
+}
+
 /// Takes the first so many bytes out of a buffer. A few are copied: then the next answer needs no new buffer.
 fn taken(buffer: &mut BytesMut, length: usize) -> Bytes {
     match buffer.get(..length) {
@@ -291,7 +303,7 @@ impl fmt::Debug for Line {
 /// How many pieces of a request are written in one go.
 const SLICES: usize = 8;
 
-/// How much of an answer is rather copied.
+/// How much of a request or an answer is rather copied.
 const COPIED: usize = 1024;
 
 /// How much is read in one go: at least, usually, and at most.

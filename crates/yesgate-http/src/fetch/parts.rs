@@ -1,4 +1,4 @@
-//! The body of a request: a few pieces, sent one after the other without being copied together.
+//! The body of a request: a few pieces, sent one after the other; long ones are not copied together.
 //!
 //! INVARIANT: its length is known from the start, and a piece is given away once: nobody can send it again.
 
