@@ -7,6 +7,7 @@
 mod admission;
 
 use std::net::SocketAddr;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -270,7 +271,7 @@ impl Door {
                 return rest::failure(error.status(), "invalid_body", &error.to_string());
             }
         };
-        let answer = self.rest.handle(found, &visit.visitor, &parts.headers, body);
+        let answer = pin!(self.rest.handle(found, &visit.visitor, &parts.headers, body));
         let response = self.while_good(&visit, &path, Words::Rest, answer).await;
         drop(held);
         response
@@ -282,7 +283,7 @@ impl Door {
         visit: &Visit,
         path: &str,
         words: Words,
-        answer: impl Future<Output = Response<Body>>,
+        answer: Pin<&mut impl Future<Output = Response<Body>>>,
     ) -> Response<Body> {
         let response = tokio::select! {
             biased;
@@ -329,18 +330,19 @@ impl Door {
 
     async fn endpoint(&self, scope: Scope, parts: Parts, body: Incoming) -> Response<Body> {
         self.notice_name(&parts);
-        let path = parts.uri.path().to_owned();
-        let visit = match self.admit(&parts, &path).await {
+        let address = parts.uri.clone();
+        let path = address.path();
+        let visit = match self.admit(&parts, path).await {
             Ok(visit) => visit,
-            Err(stranger) => return unread(self.turned_away(&stranger, &path, Words::Rpc), &body),
+            Err(stranger) => return unread(self.turned_away(&stranger, path, Words::Rpc), &body),
         };
         let (held, body) = match self.take(&visit.visitor.caller, body).await {
             Ok(taken) => taken,
             Err(Untaken::Full(status)) => return busy(status),
             Err(Untaken::Unread(error)) => return failure(error.status(), &error.to_string()),
         };
-        let answer = self.front.handle(scope, visit.visitor.clone(), parts, body);
-        let response = self.while_good(&visit, &path, Words::Rpc, answer).await;
+        let answer = pin!(self.front.handle(scope, visit.visitor.clone(), parts, body));
+        let response = self.while_good(&visit, path, Words::Rpc, answer).await;
         drop(held);
         response
     }

@@ -336,7 +336,8 @@ impl Hub {
                 name: None,
                 mirrored: &HeaderMap::default(),
             };
-            link.upstream.pass(outgoing, &Hearing::deaf(), &crate::cancel::Cancel::new()).await;
+            let (hearing, cancel) = (Hearing::deaf(), crate::cancel::Cancel::new());
+            Box::pin(link.upstream.pass(outgoing, &hearing, &cancel)).await;
         }
     }
 

@@ -245,7 +245,8 @@ impl Server {
         if let Some(link) = slot.up() {
             return Ok(link);
         }
-        match slot.connect(|| connect::connect(self, party, order)).await {
+        // In a box: it is rare, and needs more room than all the rest of a call.
+        match Box::pin(slot.connect(|| connect::connect(self, party, order))).await {
             Ok(link) => {
                 self.gate.metrics.is_up();
                 Ok(link)

@@ -379,7 +379,7 @@ impl Upstream {
                     Step::Notice(notice) => hearing.notice(notice),
                     Step::Request { id, method, params } => {
                         if let Some(answer) = asked.ask(id, &method, params) {
-                            self.respond(answer).await;
+                            Box::pin(self.respond(answer)).await;
                         }
                     }
                     Step::Withdrawn { id } => asked.withdraw(&id),
@@ -389,10 +389,10 @@ impl Upstream {
                     | Step::Unsent(_)
                     | Step::TurnedAway(_)) => break done,
                 },
-                answer = asked.answered() => self.respond(answer).await,
+                answer = asked.answered() => Box::pin(self.respond(answer)).await,
                 () = cancel.fired() => {
                     exchange.withdraw();
-                    match timeout(LATE_ANSWER, last_word(&mut exchange)).await {
+                    match Box::pin(timeout(LATE_ANSWER, last_word(&mut exchange))).await {
                         Ok(step) => break step,
                         Err(_) => break Step::Lost(CANCELLED),
                     }

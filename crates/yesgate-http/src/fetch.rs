@@ -91,12 +91,11 @@ pub struct Answer {
 
 /// The body of an answer.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "it is taken apart at once, never kept or collected")]
 pub enum AnswerBody {
     /// All of it, as it came: not unpacked, whatever its `Content-Encoding`.
     Whole(Bytes),
     /// A `text/event-stream`, to be read event by event.
-    Events(EventStream),
+    Events(Box<EventStream>),
 }
 
 /// Sends requests, over connections that are kept for a while and used again. Clones share them.
@@ -161,8 +160,11 @@ impl HttpClient {
     ///
     /// # Errors
     /// When there is no usable answer; [`FetchError::was_sent`] tells whether the server may have the request.
-    pub async fn send(&self, request: Request<Parts>) -> Result<Answer, FetchError> {
-        self.send_within(request, self.limits.answer).await
+    pub fn send(
+        &self,
+        request: Request<Parts>,
+    ) -> impl Future<Output = Result<Answer, FetchError>> + Send + use<'_> {
+        self.send_within(request, self.limits.answer)
     }
 
     /// Sends a request whose answer may take another time to begin than the limits say.
@@ -189,7 +191,7 @@ impl HttpClient {
         };
         let flow = Flow::new(line, pool, host);
         let body = if is_event_stream(&head.headers) {
-            AnswerBody::Events(EventStream::new(flow, &self.limits))
+            AnswerBody::Events(Box::new(EventStream::new(flow, &self.limits)))
         } else {
             let whole = within(self.limits.whole, collect(flow, &self.limits)).await;
             AnswerBody::Whole(whole.map_err(|_| FetchError::TooSlow)??)

@@ -6,7 +6,7 @@
 //!   sent again.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -72,8 +72,8 @@ pub struct Web {
     place: WebPlace,
     era: Era,
     tracing: Tracing,
-    /// What every message says in its headers.
-    headers: HeaderMap,
+    /// What the headers of a modern request say, with room for what it is about.
+    request: HeaderMap,
     next: AtomicU64,
     session: Mutex<WebSession>,
     /// Whether the server knows the session no more.
@@ -81,32 +81,50 @@ pub struct Web {
 }
 
 /// What the server said when the session began; nothing of it exists in the modern era.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 struct WebSession {
-    id: Option<HeaderValue>,
-    version: Option<HeaderValue>,
+    /// What every message says in its headers.
+    headers: HeaderMap,
+    has_id: bool,
 }
 
 impl Web {
     /// A way to a server, spoken to in this era.
     pub fn new(client: HttpClient, place: WebPlace, era: Era, tracing: Tracing) -> Self {
         let headers = common_headers(&place, era);
+        let mut request = headers.clone();
+        // They are written over: a map that has them already need not grow for each request.
+        mirror::write(&mut request, "tools/call", Some(""));
         Self {
             client,
             place,
             era,
             tracing,
-            headers,
+            request,
             next: AtomicU64::new(1),
-            session: Mutex::default(),
+            session: Mutex::new(WebSession { headers, has_id: false }),
             forgotten: AtomicBool::new(false),
         }
     }
 
     /// Notes what the server answered to `initialize`.
     pub(crate) fn opened(&self, version: &str) {
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        session.version = HeaderValue::from_str(version).ok();
+        if let (Era::Legacy, Ok(version)) = (self.era, HeaderValue::from_str(version)) {
+            self.session().headers.insert(mirror::PROTOCOL_VERSION, version);
+        }
+    }
+
+    /// Notes by which name the server knows the session.
+    fn knows(&self, id: Option<HeaderValue>) {
+        if let (Era::Legacy, Some(id)) = (self.era, id) {
+            let mut session = self.session();
+            session.headers.insert(mirror::SESSION_ID, id);
+            session.has_id = true;
+        }
+    }
+
+    fn session(&self) -> MutexGuard<'_, WebSession> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the server knows the session no more.
@@ -136,8 +154,7 @@ impl Web {
         let answer = Box::pin(async move {
             let answer = web.send(Method::POST, headers, &body).await?;
             if opens {
-                let mut session = web.session.lock().unwrap_or_else(PoisonError::into_inner);
-                session.id = answer.headers.get(mirror::SESSION_ID).cloned();
+                web.knows(answer.headers.get(mirror::SESSION_ID).cloned());
             }
             Ok(answer)
         });
@@ -169,17 +186,14 @@ impl Web {
         }
         let answer = self.send(Method::GET, headers, &[]).await?;
         match answer.body {
-            AnswerBody::Events(events) if answer.status.is_success() => Ok(Some(events)),
+            AnswerBody::Events(events) if answer.status.is_success() => Ok(Some(*events)),
             AnswerBody::Events(_) | AnswerBody::Whole(_) => Ok(None),
         }
     }
 
     /// Ends the session, where there is one.
     pub(crate) async fn leave(&self) {
-        let has_session = {
-            let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-            session.id.is_some()
-        };
+        let has_session = self.session().has_id;
         if has_session && let Err(error) = self.send(Method::DELETE, self.message_headers(), &[]).await {
             tracing::debug!(%error, "a session could not be ended: {error}");
         }
@@ -187,34 +201,21 @@ impl Web {
 
     /// What every message carries.
     fn message_headers(&self) -> HeaderMap {
-        let mut headers = self.headers.clone();
-        match self.era {
-            Era::Modern => {}
-            Era::Legacy => {
-                let session = self.session.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                if let Some(version) = session.version {
-                    headers.insert(mirror::PROTOCOL_VERSION, version);
-                }
-                if let Some(id) = session.id {
-                    headers.insert(mirror::SESSION_ID, id);
-                }
-            }
-        }
-        headers
+        self.session().headers.clone()
     }
 
     fn request_headers(&self, outgoing: &Outgoing<'_>) -> HeaderMap {
-        let mut headers = self.message_headers();
         match self.era {
-            Era::Legacy => {}
+            Era::Legacy => self.message_headers(),
             Era::Modern => {
+                let mut headers = self.request.clone();
                 mirror::write(&mut headers, outgoing.method, outgoing.name);
                 for (name, value) in outgoing.mirrored {
                     headers.append(name, value.clone());
                 }
+                headers
             }
         }
-        headers
     }
 
     /// Sends one HTTP request; twice at most, where the server would not take our token.
@@ -328,7 +329,7 @@ impl WebExchange {
                     self.incoming = Incoming::Ended;
                     return Step::TooLong;
                 }
-                Some(Err(_)) | None => match self.resume().await {
+                Some(Err(_)) | None => match Box::pin(self.resume()).await {
                     Some(events) => self.incoming = Incoming::Events(Box::new(events)),
                     None => {
                         self.incoming = Incoming::Ended;
@@ -350,7 +351,7 @@ impl WebExchange {
         };
         match answer.body {
             AnswerBody::Events(events) if answer.status.is_success() => {
-                self.incoming = Incoming::Events(Box::new(events));
+                self.incoming = Incoming::Events(events);
                 return None;
             }
             AnswerBody::Whole(body) => {

@@ -167,7 +167,7 @@ fn whole_of(answer: Answer) -> Result<Bytes, FetchError> {
 
 async fn events(client: &HttpClient, server: &Server) -> EventStream {
     match client.send(server.get()).await.unwrap().body {
-        AnswerBody::Events(events) => events,
+        AnswerBody::Events(events) => *events,
         AnswerBody::Whole(_) => panic!("a whole answer instead of events"),
     }
 }
