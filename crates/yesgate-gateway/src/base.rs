@@ -14,7 +14,21 @@ use yesgate_core::id::IntentId;
 
 /// An origin such as `https://gate.example.org`, without a slash at its end, and what is there.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Base(Arc<str>, Offers);
+pub struct Base {
+    scheme: Scheme,
+    /// What comes after the scheme.
+    rest: Arc<str>,
+    offers: Offers,
+}
+
+/// What an origin begins with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Scheme {
+    /// `http://`
+    Http,
+    /// Whatever the rest begins with.
+    Other,
+}
 
 /// What there is at an origin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -44,12 +58,20 @@ impl Whereabouts for Nowhere {
 impl Base {
     /// The origin that the operator gave.
     pub fn new(origin: &str) -> Self {
-        Self(origin.trim_end_matches('/').into(), Offers::PagesAndPolls)
+        Self::at(origin, Offers::PagesAndPolls)
     }
 
     /// The origin of pages for people, with nothing for agents beside them.
     pub fn of_pages(origin: &str) -> Self {
-        Self(origin.trim_end_matches('/').into(), Offers::Pages)
+        Self::at(origin, Offers::Pages)
+    }
+
+    fn at(origin: &str, offers: Offers) -> Self {
+        let origin = origin.trim_end_matches('/');
+        match origin.strip_prefix(HTTP) {
+            Some(rest) => Self { scheme: Scheme::Http, rest: rest.into(), offers },
+            None => Self { scheme: Scheme::Other, rest: origin.into(), offers },
+        }
     }
 
     /// The name that a request came for. Whoever calls has seen to it that the name is one of ours, so a client
@@ -58,24 +80,24 @@ impl Base {
     /// We speak plain HTTP; where a proxy ends TLS in front, the operator gives the origin.
     pub(crate) fn of_host(headers: &HeaderMap) -> Option<Self> {
         let host = headers.get(HOST)?.to_str().ok()?;
-        Some(Self(format!("http://{host}").into(), Offers::PagesAndPolls))
+        Some(Self { scheme: Scheme::Http, rest: host.into(), offers: Offers::PagesAndPolls })
     }
 
     /// Where a question can be looked up.
     pub(crate) fn polling(&self, id: &str) -> String {
-        format!("{}/api/intents/{id}", self.0)
+        format!("{self}/api/intents/{id}")
     }
 
     /// Where a human decides about a question.
     pub(crate) fn approval(&self, id: &IntentId) -> String {
-        format!("{}/approve/{id}", self.0)
+        format!("{self}/approve/{id}")
     }
 
     /// Adds to a held answer where it can be decided and looked up.
     pub(crate) fn link(&self, payload: &mut Map<String, Value>) {
         let id = payload.get("intent_id").and_then(Value::as_str).and_then(|id| id.parse::<IntentId>().ok());
         if let Some(id) = id {
-            let polling = match self.1 {
+            let polling = match self.offers {
                 Offers::PagesAndPolls => Some(self.polling(id.as_str())),
                 Offers::Pages => None,
             };
@@ -86,6 +108,12 @@ impl Base {
 
 impl fmt::Display for Base {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self.scheme {
+            Scheme::Http => f.write_str(HTTP)?,
+            Scheme::Other => {}
+        }
+        f.write_str(&self.rest)
     }
 }
+
+const HTTP: &str = "http://";

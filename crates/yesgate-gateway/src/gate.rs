@@ -22,6 +22,7 @@ use http::StatusCode;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use yesgate_core::call::{CallRequest, Untouched};
+use yesgate_core::caller::Caller;
 use yesgate_core::class::Trust;
 use yesgate_core::clock::Entropy;
 use yesgate_core::digest::ServerIdentity;
@@ -219,7 +220,7 @@ impl Gate {
         request: Cow<'_, CallRequest>,
         incoming: Incoming<'_>,
     ) -> Reply {
-        let errand = &self.named_by_meta(errand, &request);
+        let errand = &*self.named_by_meta(errand, &request);
         let caller = &errand.caller;
         if errand.party.is_none() && Era::of_meta(request.meta.transport()) == Era::Modern {
             errand.way.speaks(Era::Modern);
@@ -342,20 +343,18 @@ impl Gate {
     }
 
     /// A modern client names itself with each request; where nobody else did, that name counts.
-    fn named_by_meta(&self, errand: &Errand, request: &CallRequest) -> Errand {
-        let mut errand = errand.clone();
-        match self.setting.naming {
-            Naming::BySelf => {
-                let name = match &errand.party {
-                    Some((party, _)) => party.client.clone(),
-                    None => client_name(request.meta.transport()).and_then(client_id),
-                };
-                if let Some(client) = name {
-                    errand.caller.client = client;
-                }
+    fn named_by_meta<'a>(&self, errand: &'a Errand, request: &CallRequest) -> Cow<'a, Errand> {
+        let name = match (self.setting.naming, &errand.party) {
+            (Naming::ByKey, _) => None,
+            (Naming::BySelf, Some((party, _))) => party.client.clone(),
+            (Naming::BySelf, None) => client_name(request.meta.transport()).and_then(client_id),
+        };
+        match name.filter(|client| *client != errand.caller.client) {
+            Some(client) => {
+                let caller = Caller { client, ..errand.caller.clone() };
+                Cow::Owned(Errand { caller, ..errand.clone() })
             }
-            Naming::ByKey => {}
+            None => Cow::Borrowed(errand),
         }
-        errand
     }
 }

@@ -89,7 +89,7 @@ impl Hub {
         let crossing = self.crossing(link, &ask.party);
         let params = crossing.params(ask.params.as_ref(), tool.map(|tool| ("name", tool)));
         let errand = Errand {
-            caller: ask.party.caller.clone(),
+            caller: ask.party.known_as(server.gate.setting.naming),
             scopes: ask.scopes.clone(),
             way: Arc::clone(&link.upstream),
             hearing,
