@@ -1,9 +1,11 @@
 //! How many yeses a ledger can take and spend in a second, in a file and in PostgreSQL, beside the same two statements
-//! without a ledger; and whether that changes when a million rows are there.
+//! without a ledger, and in a file beside the same rows without one; and whether that changes when a million rows are
+//! there.
 
 mod filling;
 mod load;
 mod plain;
+mod rows;
 pub(crate) mod trail;
 
 use std::path::Path;
@@ -28,17 +30,21 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
     stage.database.psql(plain::TABLE);
     let (file, shared) = (stage.in_file(1)?, stage.in_database(2)?);
     let mut raw = plain::PlainFile::open(&stage.home.path().join("plain.db"))?;
-    let [mut pgbench, mut in_database, mut plain, mut in_file] = [const { Series::new() }; 4];
+    let mut rows = rows::SameRows::open(&stage.made_by_a_ledger("rows.db")?)?;
+    let [mut pgbench, mut in_database, mut plain, mut same_rows, mut in_file] = [const { Series::new() }; 5];
     for _ in pace.rounds(7, Duration::from_secs(90)) {
         let count = COUNT * pace.repeats(4) as u64 / 4;
         pgbench.push(plain::pgbench(&program("pgbench"), &stage.database, IN_FLIGHT, 3)?);
         in_database.push(stage.rate(&shared, count)?);
         plain.push(raw.pairs(IN_FLIGHT, 4 * count)?);
+        // As many as the ledger writes: both files grow alike.
+        same_rows.push(rows.pairs(IN_FLIGHT, count)?);
         in_file.push(stage.rate(&file, count)?);
     }
     stage.end((file, shared));
-    let row = |what: &str, rate: &Series, beside: &Series| {
-        vec![what.to_owned(), rate.shown(Unit::PerSecond), rate.times(beside).shown(Unit::Times)]
+    let row = |what: &str, rate: &Series, beside: &Series, rows: Option<&Series>| {
+        let of_rows = rows.map_or_else(|| "–".to_owned(), |rows| rate.times(rows).shown(Unit::Times));
+        vec![what.to_owned(), rate.shown(Unit::PerSecond), rate.times(beside).shown(Unit::Times), of_rows]
     };
     let target =
         |what, rate: &Series, beside: &Series| Target::at_least(what, 0.7, &rate.times(beside), Unit::Times);
@@ -49,18 +55,23 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
              rows, counts and bounds, as the gateway makes them, {IN_FLIGHT} at a time by {CALLERS} callers, on a disk that is waited for. \
              Plain: the same as two statements, an insert and a conditional update of a row of the same size, without any audit \
              trail, encryption or bounds; in PostgreSQL by `pgbench` with {IN_FLIGHT} clients, each statement a transaction; in SQLite by one thread, {IN_FLIGHT} \
-             statements to a transaction."
+             statements to a transaction. The same rows: all that the ledger's file has of a pair, row for row in the ledger's own \
+             tables and indexes with its settings (the question and its conditional update, four audit rows, what its caller has \
+             asked, sums, the end of the trail), by one thread with prepared statements, {IN_FLIGHT} changes to a transaction; nothing is looked up, \
+             judged, sealed or hashed, and nobody has to be told. Two bare statements write a fraction of that, so the target of the \
+             file is of the same rows."
         ),
-        columns: vec!["", "pairs", "of the plain statements"],
+        columns: vec!["", "pairs", "of the plain statements", "of the same rows"],
         rows: vec![
-            row("PostgreSQL, plain statements", &pgbench, &pgbench),
-            row("PostgreSQL, ledger", &in_database, &pgbench),
-            row("SQLite, plain statements", &plain, &plain),
-            row("SQLite, ledger", &in_file, &plain),
+            row("PostgreSQL, plain statements", &pgbench, &pgbench, None),
+            row("PostgreSQL, ledger", &in_database, &pgbench, None),
+            row("SQLite, plain statements", &plain, &plain, Some(&same_rows)),
+            row("SQLite, the same rows written plainly", &same_rows, &plain, Some(&same_rows)),
+            row("SQLite, ledger", &in_file, &plain, Some(&same_rows)),
         ],
         targets: vec![
             target("asked and spent in PostgreSQL, of pgbench's rate", &in_database, &pgbench),
-            target("asked and spent in SQLite, of the plain statements' rate", &in_file, &plain),
+            target("asked and spent in SQLite, of the same rows written plainly", &in_file, &same_rows),
         ],
     })
 }
@@ -143,8 +154,21 @@ impl Stage {
     }
 
     fn in_file(&self, seed: u8) -> Result<Ledger> {
-        let (at, boot) = (self.file(), BootId::from_entropy([seed; 32]));
-        Ok(self.runtime.block_on(Ledger::open(&at, &self.key, Arc::new(Now), boot))?)
+        self.ledger_at(&self.file(), seed)
+    }
+
+    fn ledger_at(&self, at: &Path, seed: u8) -> Result<Ledger> {
+        let boot = BootId::from_entropy([seed; 32]);
+        Ok(self.runtime.block_on(Ledger::open(at, &self.key, Arc::new(Now), boot))?)
+    }
+
+    /// A file with the tables of a ledger, which is closed again.
+    fn made_by_a_ledger(&self, name: &str) -> Result<std::path::PathBuf> {
+        let folder = self.home.path().join(name).with_extension("");
+        std::fs::create_dir_all(&folder)?;
+        let (at, ledger) = (folder.join(name), self.ledger_at(&folder.join(name), 9)?);
+        self.runtime.block_on(async { drop(ledger) });
+        Ok(at)
     }
 
     fn in_database(&self, seed: u8) -> Result<Ledger> {
