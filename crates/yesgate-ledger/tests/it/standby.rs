@@ -26,6 +26,17 @@ fn address(place: &Place) -> String {
     }
 }
 
+/// A database whose commits wait for a standby that is there.
+fn with_standby() -> (Place, Cluster) {
+    let place = Place::in_cluster(Cluster::own(&[]));
+    let standby = place.database(|database| {
+        let standby = database.cluster().standby("spare");
+        database.cluster().wait_for("*");
+        standby
+    });
+    (place, standby)
+}
+
 /// What is wrong with a set-up; `None`: nothing.
 async fn problem(place: &Place, seed: u8) -> Option<String> {
     match open_ha(&address(place), &place.clock, seed).await {
@@ -94,12 +105,7 @@ async fn nothing_is_redeemed_once_commits_do_not_wait_any_more() {
     if keeping() != Keeping::Postgres {
         return;
     }
-    let place = Place::in_cluster(Cluster::own(&[]));
-    let _standby = place.database(|database| {
-        let standby = database.cluster().standby("spare");
-        database.cluster().wait_for("*");
-        standby
-    });
+    let (place, _standby) = with_standby();
     let ledger = open_ha(&address(&place), &place.clock, 1).await.unwrap();
     open_question(&ledger, 1, &json!({})).await;
     approve(&ledger, &id(1)).await.unwrap();
@@ -135,12 +141,7 @@ async fn a_commit_waits_for_its_copy_and_the_node_is_not_ready_meanwhile() {
     if keeping() != Keeping::Postgres {
         return;
     }
-    let place = Place::in_cluster(Cluster::own(&[]));
-    let standby = place.database(|database| {
-        let standby = database.cluster().standby("spare");
-        database.cluster().wait_for("*");
-        standby
-    });
+    let (place, standby) = with_standby();
     let ledger = open_ha(&address(&place), &place.clock, 1).await.unwrap();
     open_question(&ledger, 1, &json!({})).await;
     approve(&ledger, &id(1)).await.unwrap();
@@ -165,12 +166,7 @@ async fn nobody_waits_for_ever_for_a_standby_that_is_gone() {
     if keeping() != Keeping::Postgres {
         return;
     }
-    let place = Place::in_cluster(Cluster::own(&[]));
-    let standby = place.database(|database| {
-        let standby = database.cluster().standby("spare");
-        database.cluster().wait_for("*");
-        standby
-    });
+    let (place, standby) = with_standby();
     let ledger = place.open(1).await;
     open_question(&ledger, 1, &json!({})).await;
     approve(&ledger, &id(1)).await.unwrap();

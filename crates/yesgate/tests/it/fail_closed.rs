@@ -26,14 +26,14 @@ use crate::support::{Era, legacy, stage, upstream_count};
 const KEY: &str = "0707070707070707070707070707070707070707070707070707070707070707";
 
 /// Calls a tool that asks: the question, and the arguments that bring the agent's yes.
-async fn held(host: &WebHost, tool: &str, mut arguments: Value) -> (String, Value) {
+pub(crate) async fn held(host: &WebHost, tool: &str, mut arguments: Value) -> (String, Value) {
     let held = host.call(tool, arguments.clone()).await;
     arguments["confirm_token"] = confirm_token(&held).into();
     (intent_id(&held), arguments)
 }
 
 /// A probe's answer, as soon as it has this status.
-async fn probe(url: &str, path: &str, status: u16) -> Value {
+pub(crate) async fn probe(url: &str, path: &str, status: u16) -> Value {
     let host = WebHost::new(format!("{url}/mcp"));
     eventually(&format!("{path} is {status}"), async || {
         let mut answer = host.get().path(path).send().await;

@@ -1,8 +1,10 @@
 //! Nodes whose database dies: what they say meanwhile, and what another database in its place may do.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use yesgate_testkit::postgres::{Cluster, Database};
-use yesgate_testkit::{Gateway, ServeStage, WebHost, confirm_token, eventually, intent_id, refusal};
+use yesgate_testkit::{ServeStage, eventually, refusal};
+
+use crate::fail_closed::{held, probe};
 
 /// A node on a database.
 fn node(address: &str, ledger: &str) -> ServeStage {
@@ -20,26 +22,6 @@ fn pair() -> (Database, Cluster) {
     (database, standby)
 }
 
-/// A probe's answer, as soon as it has this status.
-async fn probe(gateway: &Gateway, path: &str, status: u16) -> Value {
-    let host = gateway.all();
-    eventually(&format!("{path} is {status}"), async || {
-        let mut answer = host.get().path(path).send().await;
-        match answer.status() == status {
-            true => Some(serde_json::from_slice(&answer.rest().await).unwrap_or(Value::Null)),
-            false => None,
-        }
-    })
-    .await
-}
-
-/// Calls a tool that asks: the question, and the arguments that bring the agent's yes.
-async fn held(host: &WebHost, tool: &str, mut arguments: Value) -> (String, Value) {
-    let held = host.call(tool, arguments.clone()).await;
-    arguments["confirm_token"] = confirm_token(&held).into();
-    (intent_id(&held), arguments)
-}
-
 /// FC-1: while the ledger cannot be written a node tells balancers so, and tells whoever watches it that it lives.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_whose_database_is_away_lives_and_is_not_ready() {
@@ -47,19 +29,19 @@ async fn a_node_whose_database_is_away_lives_and_is_not_ready() {
     let stage = node(&database.address(), "");
     let mut gateway = stage.start();
     let host = gateway.server("mock");
-    assert_eq!(probe(&gateway, "/readyz", 200).await["status"], "ready");
+    assert_eq!(probe(gateway.url(), "/readyz", 200).await["status"], "ready");
     database.cluster().stop("immediate");
-    let unready = probe(&gateway, "/readyz", 503).await;
+    let unready = probe(gateway.url(), "/readyz", 503).await;
     assert_eq!(
         (&unready["status"], &unready["why"]),
         (&json!("unready"), &json!("the consent ledger cannot be reached"))
     );
     assert!(unready["servers"]["mock"].is_object(), "{unready}");
-    probe(&gateway, "/healthz", 200).await;
+    probe(gateway.url(), "/healthz", 200).await;
     let refused = host.call("delete_note", json!({"id": "a"})).await;
     assert_eq!(refusal(&refused), "consent_unavailable");
     database.cluster().go(&[]);
-    probe(&gateway, "/readyz", 200).await;
+    probe(gateway.url(), "/readyz", 200).await;
     let (_, yes) = held(&host, "delete_note", json!({"id": "a"})).await;
     let ran = host.call("delete_note", yes).await;
     assert_eq!(ran["result"]["structuredContent"]["deleted"], "a", "{ran}");
@@ -97,7 +79,7 @@ async fn nothing_leaves_a_node_that_cannot_hear_of_a_stop() {
     assert_ne!(stage.approve(&intent).code(), 0);
     assert_eq!(stage.calls("mock").len(), before);
     database.cluster().go(&[]);
-    probe(&gateway, "/readyz", 200).await;
+    probe(gateway.url(), "/readyz", 200).await;
     eventually("calls pass again", async || {
         let told = host.call(read.0, read.1.clone()).await;
         (told["result"]["isError"] != true).then_some(())
@@ -186,7 +168,7 @@ async fn a_call_that_ran_does_not_run_again_after_an_asynchronous_failover() {
 
     database.cluster().kill9();
     standby.promote();
-    probe(&gateway, "/readyz", 200).await;
+    probe(gateway.url(), "/readyz", 200).await;
     for (tool, (intent, yes)) in [("delete_note", &relayed), ("write_note", &local)] {
         let refused = eventually("the new primary answers", async || {
             let answer = host.call(tool, yes.clone()).await;
@@ -220,11 +202,11 @@ async fn nothing_is_lost_in_a_synchronous_failover() {
 
     database.cluster().kill9();
     standby.promote();
-    let unready = probe(&gateway, "/readyz", 503).await;
+    let unready = probe(gateway.url(), "/readyz", 503).await;
     assert_eq!(unready["status"], "unready");
     let _third = standby.standby("third");
     standby.wait_for("*");
-    probe(&gateway, "/readyz", 200).await;
+    probe(gateway.url(), "/readyz", 200).await;
     host.call("delete_note", spent).await;
     assert_eq!(stage.calls("mock").len(), 1, "it ran twice");
     let ran = host.call("delete_note", open).await;
