@@ -70,6 +70,8 @@ impl Ledger {
     /// The database's clock is the one that counts; what is given is only compared with it. What nodes that are gone
     /// were running is `Unknown` from here on.
     ///
+    /// A runtime without timers panics with the first change: nobody waits for a database for ever.
+    ///
     /// # Errors
     /// When the database cannot be reached or used, holds something else or a newer ledger, or is sealed under another
     /// key.

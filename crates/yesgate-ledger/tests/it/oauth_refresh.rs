@@ -297,7 +297,7 @@ proptest! {
     /// the connection has ended, nothing of it ever counts again.
     #[test]
     fn a_chain_is_one_and_what_ended_stays_ended(doings in collection::vec(doing(), 1..40)) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
             let clock = TestClock::new();
             let ledger = in_memory(&clock).await;
