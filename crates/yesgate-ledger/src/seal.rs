@@ -77,12 +77,14 @@ impl Seal {
         let mut blob = Vec::with_capacity(MAGIC.len() + NONCE_LEN + text.len() + CHACHA20_POLY1305.tag_len());
         blob.extend(MAGIC);
         blob.extend(nonce);
-        let mut body = text.to_vec();
+        blob.extend_from_slice(text);
+        let body = blob.get_mut(MAGIC.len() + NONCE_LEN..).ok_or_else(unsealable)?;
         let nonce = Nonce::assume_unique_for_key(nonce);
-        self.cipher
-            .seal_in_place_append_tag(nonce, Aad::from(place.label()), &mut body)
+        let tag = self
+            .cipher
+            .seal_in_place_separate_tag(nonce, Aad::from(place.label()), body)
             .map_err(|_| unsealable())?;
-        blob.append(&mut body);
+        blob.extend_from_slice(tag.as_ref());
         Ok(blob)
     }
 

@@ -19,6 +19,7 @@ mod pace;
 mod people;
 mod pruning;
 mod queries;
+mod recall;
 mod regime;
 mod rows;
 mod tally;

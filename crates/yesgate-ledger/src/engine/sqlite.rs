@@ -7,6 +7,7 @@ pub(crate) mod file;
 pub(crate) mod schema;
 pub(crate) mod watcher;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -33,6 +34,20 @@ impl Sql for Connection {
 
     fn write(&self, sql: &str, values: &[Value<'_>], expected: Expected) -> Result<(), LedgerError> {
         expected.check(Sql::execute(self, sql, values)?, 1)
+    }
+
+    fn write_many(
+        &self,
+        sql: &str,
+        all: &[&[Value<'static>]],
+        expected: &Expected,
+    ) -> Result<(), LedgerError> {
+        let mut statement = self.prepare_cached(sql).map_err(Fault::from)?;
+        for values in all {
+            let changed = statement.execute(rusqlite::params_from_iter(*values)).map_err(Fault::from)?;
+            expected.clone().check(u64::try_from(changed).unwrap_or(u64::MAX), 1)?;
+        }
+        Ok(())
     }
 
     fn each(
@@ -65,11 +80,47 @@ impl Sql for Connection {
 pub(crate) struct SqliteWriter {
     connection: Connection,
     clock: Arc<dyn Clock>,
+    stage: Cell<Stage>,
+}
+
+/// How far a transaction is, as far as taking back a change goes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stage {
+    /// Nothing was written.
+    Fresh,
+    /// The first change writes: to take it back is to take back everything. With it, how many rows the connection had
+    /// changed before.
+    First(u64),
+    /// Changes before this one stay, so that it has a savepoint.
+    Later,
 }
 
 impl SqliteWriter {
     pub(crate) const fn new(connection: Connection, clock: Arc<dyn Clock>) -> Self {
-        Self { connection, clock }
+        Self { connection, clock, stage: Cell::new(Stage::Fresh) }
+    }
+
+    /// Takes everything back and begins anew, as if nothing had happened.
+    fn start_over(&self) -> Result<(), LedgerError> {
+        let seen = self.version()?;
+        self.run("ROLLBACK")?;
+        self.begin_again(seen)
+    }
+
+    /// Begins where the file is what it was: others may not have written in between.
+    fn begin_again(&self, seen: i64) -> Result<(), LedgerError> {
+        self.run("BEGIN IMMEDIATE")?;
+        self.stage.set(Stage::Fresh);
+        if self.version()? != seen {
+            return Err(LedgerError::Store("another process wrote to it in between".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// A number that changes when another connection has written.
+    fn version(&self) -> Result<i64, LedgerError> {
+        let version = self.connection.pragma_query_value(None, "data_version", |row| row.get(0));
+        version.map_err(|error| Fault::from(error).into())
     }
 
     /// Runs a statement that has no parameters, and is prepared once.
@@ -82,6 +133,7 @@ impl SqliteWriter {
 impl Transactions for SqliteWriter {
     fn begin(&mut self) -> Result<Begun, LedgerError> {
         self.run("BEGIN IMMEDIATE")?;
+        self.stage.set(Stage::Fresh);
         let head = Head::load(&self.connection)?;
         // Others see the lock on its boot file for as long as it lives.
         let (clock, presence) = (self.clock.now(), Presence::Seen);
@@ -93,18 +145,37 @@ impl Transactions for SqliteWriter {
     }
 
     fn begin_change(&self) -> Result<(), LedgerError> {
-        self.run("SAVEPOINT change")
+        match self.stage.get() {
+            Stage::Fresh => {
+                self.stage.set(Stage::First(self.connection.total_changes()));
+                Ok(())
+            }
+            Stage::First(_) | Stage::Later => {
+                self.stage.set(Stage::Later);
+                self.run("SAVEPOINT change")
+            }
+        }
     }
 
     fn end_change(&self, so_far: Result<(), LedgerError>) -> Result<Result<(), LedgerError>, LedgerError> {
-        if so_far.is_err() {
-            // Some failures end the whole transaction.
-            if self.connection.is_autocommit() {
-                return so_far.map(Ok);
-            }
-            self.run("ROLLBACK TO change")?;
+        // Some failures end the whole transaction.
+        if so_far.is_err() && self.connection.is_autocommit() {
+            return so_far.map(Ok);
         }
-        self.run("RELEASE change")?;
+        match (self.stage.get(), &so_far) {
+            (Stage::Fresh | Stage::First(_), Ok(())) => {}
+            // Most of those that fail have written nothing.
+            (Stage::Fresh, Err(_)) => {}
+            (Stage::First(before), Err(_)) if before == self.connection.total_changes() => {
+                self.stage.set(Stage::Fresh);
+            }
+            (Stage::First(_), Err(_)) => self.start_over()?,
+            (Stage::Later, Ok(())) => self.run("RELEASE change")?,
+            (Stage::Later, Err(_)) => {
+                self.run("ROLLBACK TO change")?;
+                self.run("RELEASE change")?;
+            }
+        }
         match so_far {
             // The disk fails for everybody.
             Err(error @ LedgerError::Disk(_)) => Err(error),
@@ -155,8 +226,8 @@ impl ToSql for Value<'_> {
     }
 }
 
-/// How many changes share a savepoint at most. A savepoint keeps every page that is changed after it once more, so one for
-/// each change keeps the same pages again and again.
+/// How many changes are taken back together at most. A savepoint keeps every page that is changed after it once more, so
+/// one for each change keeps the same pages again and again; the first changes of a transaction need none.
 const TOGETHER: usize = 128;
 
 /// A value as it stands in a column. A text that is no text is bytes, and so is a number that is not whole: both are
@@ -173,3 +244,6 @@ fn read(value: ValueRef<'_>) -> Value<'static> {
         ValueRef::Blob(bytes) => Value::from(bytes.to_vec()),
     }
 }
+
+#[cfg(test)]
+mod tests;

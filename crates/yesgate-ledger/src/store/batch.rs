@@ -2,15 +2,18 @@
 //!
 //! INVARIANT: an intent is stored with the audit rows that account for its change, or not at all.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use jiff::Timestamp;
 use yesgate_core::audit::{AuditEntry, AuditEvent, chain};
+use yesgate_core::budget::Sums;
 use yesgate_core::class::Class;
 use yesgate_core::intent::{DoneKind, Intent, SlotKey, State};
 use yesgate_core::json::CanonicalJson;
 
 use super::notes::Notes;
+use super::recall::Recall;
 use super::regime::HeldBack;
 use super::rows::{self, Loaded};
 use super::{budgets, grants, keys, oauth, pace, people, queries, regime, tally};
@@ -32,6 +35,7 @@ pub(super) struct Batch<'a> {
     /// The same connection, where writes can be noted in place of being sent.
     pub(super) notes: &'a Notes<'a>,
     pub(super) seal: &'a Seal,
+    pub(super) recall: &'a RefCell<Recall<Intent>>,
     pub(super) life: &'a Life,
     pub(super) brake: &'a Brake,
     pub(super) now: Timestamp,
@@ -88,7 +92,7 @@ impl Batch<'_> {
 
     /// Looks up what a change needs.
     pub(super) fn look(&mut self, target: &Target) -> Result<Looked, LedgerError> {
-        let mut loaded = rows::load(self.connection, self.seal, target, self.now)?;
+        let mut loaded = rows::load(self.connection, self.seal, self.recall, target, self.now)?;
         if let Target::RunningOf(boot) = target
             && !self.life.is_over(self.connection, boot)?
         {
@@ -205,12 +209,19 @@ impl Batch<'_> {
             self.refuse_if_unseen()?;
             self.begun.push((intent.id().clone(), intent.boot().cloned()));
         }
-        match before {
+        let sealed = match before {
             Some(before) => rows::update(self.connection, self.seal, before, &intent, self.now)?,
             None => rows::insert(self.connection, self.seal, &intent, self.now)?,
-        }
+        };
         pace::note(self.connection, before.map(|before| &before.intent), &intent, self.now)?;
         tally::note(self.connection, before.map(|before| &before.intent), &intent, self.now)?;
+        // What is over is hardly looked at again.
+        if !intent.state().is_settled() {
+            // As it would be read: what was spent is looked up anew each time.
+            let intent = intent.with_sums(Sums::default());
+            let id = intent.id().as_str().to_owned();
+            self.recall.borrow_mut().keep(&id, sealed, intent);
+        }
         entries.iter().try_for_each(|entry| self.append(entry))
     }
 
@@ -220,6 +231,9 @@ impl Batch<'_> {
         let told: u64 = events.iter().map(purge::counted_by).sum();
         if u64::try_from(purged.len()) != Ok(told) {
             return Err(LedgerError::Store("its audit rows do not account for a purge".to_owned()));
+        }
+        if !purged.is_empty() {
+            self.recall.borrow_mut().forget();
         }
         for intent in purged {
             let before = loaded.iter().find(|loaded| loaded.intent.id() == intent.id());

@@ -1,8 +1,11 @@
 //! Intents as rows.
 
+use std::cell::RefCell;
+
 use jiff::{SignedDuration, Timestamp};
 use yesgate_core::intent::{Awaited, Intent, SlotKey, State};
 
+use super::recall::Recall;
 use super::{grants, oauth, pace};
 use crate::change::{CHUNK, Target};
 use crate::engine::value::{Row, Value, values};
@@ -23,16 +26,22 @@ pub(super) struct Loaded {
 pub(super) fn load(
     connection: &dyn Sql,
     seal: &Seal,
+    recall: &RefCell<Recall<Intent>>,
     target: &Target,
     now: Timestamp,
 ) -> Result<Vec<Loaded>, LedgerError> {
+    // Those that are looked up one by one may be known.
+    let known = |condition: &str, parameters: &[Value<'_>]| {
+        connection
+            .map(&format!("{SELECT} WHERE {condition}"), parameters, |row| read_or_recall(row, seal, recall))
+    };
     match target {
         Target::Nothing | Target::Grants | Target::People | Target::Link(_) => Ok(Vec::new()),
         Target::OAuth(target) => oauth::open_questions(connection, seal, target),
-        Target::Intent(id) => select(connection, seal, BY_ID, values![id.as_str()]),
-        Target::Token(hash) => select(connection, seal, BY_TOKEN, values![hash.0.as_bytes()]),
+        Target::Intent(id) => known(BY_ID, values![id.as_str()]),
+        Target::Token(hash) => known(BY_TOKEN, values![hash.0.as_bytes()]),
         Target::Slot(slot, _) | Target::Asking(slot, ..) => {
-            select(connection, seal, OF_SLOT, values![slot.0.as_bytes(), nanoseconds(now)])
+            known(OF_SLOT, values![slot.0.as_bytes(), nanoseconds(now)])
         }
         Target::Unsettled => {
             select(connection, seal, "state IN ('pending', 'approved', 'running') ORDER BY number", &[])
@@ -129,11 +138,23 @@ pub(super) fn purgeable(connection: &dyn Sql, before: Timestamp, now: Timestamp)
 /// Reads an intent, and refuses one whose parts do not fit together: what was shown, stored and
 /// digested must still be one and the same.
 pub(super) fn read(row: &Row, seal: &Seal) -> Result<Loaded, LedgerError> {
-    let (columns, version, blob) =
-        Columns::read(row).map_err(|_| LedgerError::Damaged("a stored intent cannot be read".to_owned()))?;
-    let body = seal.open(Place::Intent(&columns.id), &blob);
+    let (columns, version, blob) = Columns::read(row)?;
+    open(&columns, version, &blob, seal)
+}
+
+/// The same, where it may be one that was stored a moment ago.
+fn read_or_recall(row: &Row, seal: &Seal, recall: &RefCell<Recall<Intent>>) -> Result<Loaded, LedgerError> {
+    let (columns, version, blob) = Columns::read(row)?;
+    match recall.borrow_mut().take(&columns.id, &blob) {
+        Some(intent) if Columns::of(&intent) == columns => Ok(Loaded { intent, version }),
+        Some(_) | None => open(&columns, version, &blob, seal),
+    }
+}
+
+fn open(columns: &Columns, version: i64, blob: &[u8], seal: &Seal) -> Result<Loaded, LedgerError> {
+    let body = seal.open(Place::Intent(&columns.id), blob);
     match body.and_then(|body| serde_json::from_slice::<Intent>(&body).ok()) {
-        Some(intent) if Columns::of(&intent) == columns && intent.is_what_was_asked() => {
+        Some(intent) if Columns::of(&intent) == *columns && intent.is_what_was_asked() => {
             Ok(Loaded { intent, version })
         }
         Some(_) | None => {
@@ -143,14 +164,14 @@ pub(super) fn read(row: &Row, seal: &Seal) -> Result<Loaded, LedgerError> {
     }
 }
 
-/// Stores a new intent.
+/// Stores a new intent, and gives back what was sealed of it.
 pub(super) fn insert(
     connection: &dyn Sql,
     seal: &Seal,
     intent: &Intent,
     now: Timestamp,
-) -> Result<(), LedgerError> {
-    let columns = Columns::of(intent);
+) -> Result<Vec<u8>, LedgerError> {
+    let (columns, sealed) = (Columns::of(intent), sealed(intent, seal)?);
     connection.put(
         INSERT,
         values![
@@ -170,21 +191,22 @@ pub(super) fn insert(
             matters_until(intent, now),
             nanoseconds(now),
             columns.org,
-            sealed(intent, seal)?,
+            sealed.as_slice(),
         ],
-    )
+    )?;
+    Ok(sealed)
 }
 
 /// Stores a changed intent: one conditional write, which finds the intent as it was loaded or
-/// changes nothing and is an error. What it is bound to never changes.
+/// changes nothing and is an error. What it is bound to never changes. Gives back what was sealed of it.
 pub(super) fn update(
     connection: &dyn Sql,
     seal: &Seal,
     before: &Loaded,
     intent: &Intent,
     now: Timestamp,
-) -> Result<(), LedgerError> {
-    let columns = Columns::of(intent);
+) -> Result<Vec<u8>, LedgerError> {
+    let (columns, sealed) = (Columns::of(intent), sealed(intent, seal)?);
     connection.write(
         UPDATE,
         values![
@@ -198,14 +220,15 @@ pub(super) fn update(
             columns.is_awaited,
             matters_until(intent, now),
             nanoseconds(now),
-            sealed(intent, seal)?,
+            sealed.as_slice(),
             columns.id,
             before.version,
             before.intent.state().as_str(),
             &columns.digest,
         ],
         Expected::One(LedgerError::Conflict(intent.id().clone())),
-    )
+    )?;
+    Ok(sealed)
 }
 
 pub(super) const INSERT: &str =
@@ -270,6 +293,10 @@ impl Columns {
 
     /// Reads the columns, and the version and the sealed body with them.
     fn read(row: &Row) -> Result<(Self, i64, Vec<u8>), LedgerError> {
+        Self::of_row(row).map_err(|_| LedgerError::Damaged("a stored intent cannot be read".to_owned()))
+    }
+
+    fn of_row(row: &Row) -> Result<(Self, i64, Vec<u8>), LedgerError> {
         let columns = Self {
             id: row.get(2)?,
             slot: row.get(3)?,
@@ -310,7 +337,8 @@ fn matters_until(intent: &Intent, now: Timestamp) -> Option<i64> {
 }
 
 fn sealed(intent: &Intent, seal: &Seal) -> Result<Vec<u8>, LedgerError> {
-    let body = serde_json::to_vec(intent)
+    let mut body = Vec::with_capacity(USUAL_LENGTH);
+    serde_json::to_writer(&mut body, intent)
         .map_err(|_| LedgerError::Damaged(format!("`{}` cannot be written down", intent.id())))?;
     seal.seal(Place::Intent(intent.id().as_str()), &body)
 }
@@ -323,6 +351,9 @@ fn later(time: Timestamp, by: SignedDuration) -> Timestamp {
 /// result that somebody may still fetch is, and a no that still cools off.
 const PURGEABLE: &str = "purged_at IS NULL AND state NOT IN ('pending', 'approved', 'running', 'unknown') \
                          AND touched_at < ?1 AND coalesce(matters_until, 0) <= ?2";
+
+/// How long most intents are at most.
+const USUAL_LENGTH: usize = 2048;
 
 /// How long a result waits to be fetched by the same call made again.
 const UNFETCHED_RESULT: SignedDuration = SignedDuration::from_hours(24);

@@ -1,9 +1,10 @@
 //! The one writer of a process, with group commit.
 //!
 //! INVARIANT: nobody hears of a change before the commit that holds it is durable. All that wait
-//! share one commit; each has a savepoint, of its own or with others of its wave, so that one that
+//! share one commit; each can be taken back, by itself or with others of its wave, so that one that
 //! fails spoils no other.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use super::ReadJob;
 use super::batch::{Batch, Touched};
 use super::failover::{self, TakeOver};
 use super::notes::Notes;
+use super::recall::Recall;
 use crate::brake::Brake;
 use crate::change::{Change, Effects, Found, Run, Target};
 use crate::changes::Bell;
@@ -52,6 +54,8 @@ impl Doubt {
 pub(super) struct Writer {
     engine: Box<dyn Transactions>,
     seal: Arc<Seal>,
+    /// What was stored last, so that it need not be unsealed to be looked at.
+    recall: RefCell<Recall<Intent>>,
     bell: Arc<Bell>,
     life: Life,
     /// Set once the disk failed: from then on nothing is written, for a second try could report a
@@ -68,7 +72,18 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn new(engine: Box<dyn Transactions>, seal: Arc<Seal>, bell: Arc<Bell>, life: Life) -> Self {
         let (doubt, brake) = (Doubt::default(), Brake::default());
-        Self { engine, seal, bell, life, broken: None, doubtful: Vec::new(), doubt, brake, trouble: None }
+        Self {
+            engine,
+            seal,
+            recall: RefCell::new(Recall::new()),
+            bell,
+            life,
+            broken: None,
+            doubtful: Vec::new(),
+            doubt,
+            brake,
+            trouble: None,
+        }
     }
 
     /// What holds back whatever would begin.
@@ -178,6 +193,7 @@ impl Writer {
             connection: &notes,
             notes: &notes,
             seal,
+            recall: &self.recall,
             life,
             brake,
             now,
