@@ -21,6 +21,11 @@ use clap::Parser as _;
 
 use crate::cli::Cli;
 
+/// The system's own looks anew for whatever is larger than a kilobyte (decision 0063).
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     // Beside every server process runs a guard, for as long as the server: it does without the command line's
     // whole grammar, and the memory for it.
