@@ -229,8 +229,8 @@ async fn measure_kind(scene: &Scene, kind: &Kind, pace: Pace, connections: usize
     let calls = match (connections, kind.is_large()) {
         (1, false) => 50,
         (1, true) => 20,
-        (_, false) => 25,
-        (_, true) => 5,
+        (_, false) => 250,
+        (_, true) => 25,
     };
     let load = Load { text_bytes: kind.text_bytes, calls };
     let mut ways = Vec::new();

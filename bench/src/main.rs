@@ -39,6 +39,11 @@ use crate::report::{Output, Report};
 use crate::stats::Pace;
 use crate::subject::Subject;
 
+/// The one that `yesgate` has: ledgers are measured in this process.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match run(&words) {

@@ -1,7 +1,8 @@
 //! Yeses that are asked for and spent as fast as a ledger can.
 
-use std::sync::Arc;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -24,18 +25,21 @@ use yesgate_core::token::{ConfirmToken, TokenPrefix};
 use yesgate_core::verdict::{Channel, ConfirmType, Question, Quorum, Remember, Times};
 use yesgate_ledger::Ledger;
 
-/// Asks so many questions and spends the yes to each, some at a time, and says how long that took.
+/// Asks so many questions and spends the yes to each, some at a time, and says how long that took. The questions are there
+/// before: what it takes to make one is not the ledger's.
 pub(crate) async fn pairs(ledger: &Ledger, in_flight: u64, count: u64) -> Result<Duration> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let left = Arc::new(AtomicU64::new(count));
+    let first = NUMBER.fetch_add(count, Ordering::Relaxed);
+    let questions = (first..first + count).map(Asking::new).collect::<Result<VecDeque<_>>>()?;
+    let questions = Arc::new(Mutex::new(questions));
     let mut tasks = JoinSet::new();
     let before = Instant::now();
     for _ in 0..in_flight {
-        let (ledger, left) = (ledger.clone(), Arc::clone(&left));
+        let (ledger, questions) = (ledger.clone(), Arc::clone(&questions));
+        let next = move || questions.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         tasks.spawn(async move {
-            while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
-            {
-                pair(&ledger, NUMBER.fetch_add(1, Ordering::Relaxed)).await?;
+            while let Some(asking) = next() {
+                pair(&ledger, asking).await?;
             }
             anyhow::Ok(())
         });
@@ -46,20 +50,41 @@ pub(crate) async fn pairs(ledger: &Ledger, in_flight: u64, count: u64) -> Result
     Ok(before.elapsed())
 }
 
-/// One question, and the call again with its token.
-async fn pair(ledger: &Ledger, number: u64) -> Result<()> {
-    let question = question(number)?;
-    let call = question.binding.clone();
-    let mut entropy = [0; 32];
-    for (byte, from) in entropy.iter_mut().zip(number.to_be_bytes().into_iter().cycle()) {
-        *byte = from;
+/// A question that is about to be asked.
+struct Asking {
+    question: Question,
+    call: Binding,
+    fresh: Fresh,
+    token: ConfirmToken,
+}
+
+impl Asking {
+    fn new(number: u64) -> Result<Self> {
+        let question = question(number)?;
+        let mut entropy = [0; 32];
+        for (byte, from) in entropy.iter_mut().zip(number.to_be_bytes().into_iter().cycle()) {
+            *byte = from;
+        }
+        let token = ConfirmToken::from_entropy(&TokenPrefix::default(), entropy);
+        let asked_by = Asker { uid: None, boot: None };
+        let fresh = Fresh { id: IntentId::from_entropy(entropy), token: Some(token.hash()), asked_by };
+        Ok(Self { call: question.binding.clone(), question, fresh, token })
     }
-    let token = ConfirmToken::from_entropy(&TokenPrefix::default(), entropy);
-    let asked_by = Asker { uid: None, boot: None };
-    let fresh = Fresh { id: IntentId::from_entropy(entropy), token: Some(token.hash()), asked_by };
+}
+
+/// How many changes a commit held lately: all that share one have its time.
+pub(crate) async fn together(ledger: &Ledger) -> Result<u64> {
+    let rows = ledger.audit_last(LATELY).await?;
+    let times = rows.iter().map(|row| Ok(row.entry()?.at)).collect::<Result<BTreeSet<_>>>()?;
+    let (changes, commits) = (rows.len() as u64 / ROWS_A_CHANGE, times.len() as u64);
+    Ok(changes.div_ceil(commits.max(1)).max(1))
+}
+
+/// One question, and the call again with its token.
+async fn pair(ledger: &Ledger, Asking { question, call, fresh, token }: Asking) -> Result<()> {
     let (boot, again) = (ledger.boot().clone(), ledger.boot().clone());
     let ask = move |slot: &mut Slot, now| slot.ask(question, fresh, &runner(&boot), now);
-    let asked = match ledger.ask(&call, AS_FAST_AS_CAN_BE, Vec::new(), ask).await? {
+    let asked = match ledger.ask(&call, Pace::default(), Vec::new(), ask).await? {
         Asked::Open(_) => true,
         Asked::Claimed(..) | Asked::Refused(_) => false,
     };
@@ -121,9 +146,10 @@ fn question(number: u64) -> Result<Question> {
     })
 }
 
-/// How many different callers ask.
-pub(crate) const CALLERS: u64 = 1_000;
+/// How many different callers ask, one after the other: so many that nobody reaches a bound.
+pub(crate) const CALLERS: u64 = 100_000;
 
-/// The bounds of callers are counted as ever, and never reached.
-const AS_FAST_AS_CAN_BE: Pace =
-    Pace { breaker: 3, window: SignedDuration::from_mins(10), per_minute: 1_000_000, open: 1_000_000 };
+/// How many rows of the trail are looked at for that, and how many a change has: it was opened and has a token, or it was
+/// approved and redeemed.
+const LATELY: u32 = 4_000;
+const ROWS_A_CHANGE: u64 = 2;
