@@ -48,6 +48,17 @@ async fn another_key_is_refused_and_changes_nothing() {
     assert_eq!(place.open(3).await.verify().await.unwrap(), before);
 }
 
+/// What stands beside a blob is held against it, though this very process stored it a moment ago.
+#[tokio::test]
+async fn a_question_that_is_known_is_held_against_its_row() {
+    let place = Place::new();
+    let ledger = lived_in(&place).await;
+    approve(&ledger, &id(3)).await.unwrap();
+    place.tamper("UPDATE intent SET server = 'another' WHERE number = 3");
+    let error = redeem(&ledger, &id(3)).await.unwrap_err();
+    assert!(matches!(error, LedgerError::Damaged(_)), "{error}");
+}
+
 /// A blob that is put into another row does not open there, and nothing of that row runs.
 #[tokio::test]
 async fn contents_of_another_question_do_not_open() {
