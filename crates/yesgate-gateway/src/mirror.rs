@@ -147,15 +147,14 @@ pub(crate) fn check_with<'a>(
     }
 }
 
-/// Writes what a request to a modern server is about, in place of what was there.
-pub(crate) fn write(headers: &mut HeaderMap, method: &str, name: Option<&str>) {
+/// What the headers of a request to a modern server say it is about.
+pub(crate) fn headers(method: &str, name: Option<&str>) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
     let method = match method {
         // Hardly anything else is as frequent.
         "tools/call" => HeaderValue::from_static("tools/call"),
         other => encode(other),
     };
-    put(headers, &METHOD, Some(method));
-    put(headers, &NAME, name.map(encode));
+    std::iter::once((METHOD, method)).chain(name.map(|name| (NAME, encode(name))))
 }
 
 const OPENING: &str = "=?base64?";

@@ -200,8 +200,8 @@ fn digit(character: u8) -> Result<u8, TraceParentError> {
     }
 }
 
-const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+pub(crate) const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 const FORBIDDEN_VERSION: u8 = 0xff;
 

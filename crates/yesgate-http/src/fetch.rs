@@ -11,10 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{
-    ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, TRANSFER_ENCODING,
-};
-use http::uri::{PathAndQuery, Scheme};
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Request, StatusCode};
 use tokio::time::timeout;
 
@@ -23,6 +20,7 @@ use self::error::{FetchError, NotSentReason, TrustError};
 use self::events::EventStream;
 use self::flow::Flow;
 use self::head::Head;
+use self::letter::{Letter, Letterhead};
 use self::line::{Line, Unanswered};
 use self::names::{Resolver, SystemNames};
 use self::parts::Parts;
@@ -38,6 +36,7 @@ pub mod error;
 pub mod events;
 mod flow;
 mod head;
+pub mod letter;
 mod line;
 mod names;
 pub mod parts;
@@ -167,21 +166,38 @@ impl HttpClient {
         self.send_within(request, self.limits.answer)
     }
 
+    /// Sends a request under a head that was written before, with these headers besides.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub fn send_under(
+        &self,
+        letterhead: &Letterhead,
+        headers: &[(HeaderName, HeaderValue)],
+        body: Parts,
+    ) -> impl Future<Output = Result<Answer, FetchError>> + Send + use<'_> {
+        self.deliver(letterhead.letter(headers, body), self.limits.answer)
+    }
+
     /// Sends a request whose answer may take another time to begin than the limits say.
     ///
     /// # Errors
     /// As [`Self::send`].
-    pub async fn send_within(
+    pub fn send_within(
         &self,
-        mut request: Request<Parts>,
+        request: Request<Parts>,
         answer: Duration,
-    ) -> Result<Answer, FetchError> {
-        let host = address(&mut request).ok_or(FetchError::NotSent(NotSentReason::Address))?;
-        frame(&mut request);
+    ) -> impl Future<Output = Result<Answer, FetchError>> + Send + use<'_> {
+        self.deliver(Letter::of(request), answer)
+    }
+
+    /// `None`: it is addressed to nobody.
+    async fn deliver(&self, letter: Option<Letter>, answer: Duration) -> Result<Answer, FetchError> {
+        let mut letter = letter.ok_or(FetchError::NotSent(NotSentReason::Address))?;
         let mut given = Given::No;
-        let (head, line, pool) = match timeout(answer, self.exchange(&host, request, &mut given)).await {
+        let (head, line, pool) = match timeout(answer, self.exchange(&mut letter, &mut given)).await {
             Ok(exchanged) => exchanged?,
-            // A request that was never given a connection was dropped with the future that held it.
+            // A request that was never given a connection is dropped here.
             Err(_) => {
                 return Err(match given {
                     Given::No => FetchError::NotSent(NotSentReason::TooSlow),
@@ -189,7 +205,7 @@ impl HttpClient {
                 });
             }
         };
-        let flow = Flow::new(line, pool, host);
+        let flow = Flow::new(line, pool, letter.host);
         let body = if is_event_stream(&head.headers) {
             AnswerBody::Events(Box::new(EventStream::new(flow, &self.limits)))
         } else {
@@ -201,30 +217,27 @@ impl HttpClient {
 
     /// Sends a request over a connection that rests, or over a new one, and waits for the head of the answer.
     ///
-    /// A request that comes back from a connection that had rested goes out on another one: it comes back only when
-    /// no byte of it was written.
+    /// A request goes out on another connection only when no byte of it was written to one that had rested.
     async fn exchange(
         &self,
-        host: &Host,
-        mut request: Request<Parts>,
+        letter: &mut Letter,
         given: &mut Given,
     ) -> Result<(Head, Line, Pool), FetchError> {
         let pool = self.pools.get(crew::place()).or(self.pools.first()).cloned().unwrap_or_default();
-        while let Some(mut line) = pool.take(host) {
+        while let Some(mut line) = pool.take(&letter.host) {
             *given = Given::ToConnection;
-            match line.send(request).await {
+            match line.send(letter).await {
                 Ok(head) => return Ok((head, line, pool)),
-                Err(Unanswered::Unwritten(unwritten)) => request = *unwritten,
+                Err(Unanswered::Unwritten) => *given = Given::No,
                 Err(Unanswered::Lost(broken)) => return Err(error::of_exchange(&broken)),
             }
-            *given = Given::No;
         }
         // In a box: it is rare, and needs much room.
-        let mut line = Box::pin(self.connect(host)).await?;
+        let mut line = Box::pin(self.connect(&letter.host)).await?;
         *given = Given::ToConnection;
-        match line.send(request).await {
+        match line.send(letter).await {
             Ok(head) => Ok((head, line, pool)),
-            Err(Unanswered::Unwritten(_)) => Err(error::of_closing()),
+            Err(Unanswered::Unwritten) => Err(error::of_closing()),
             Err(Unanswered::Lost(broken)) => Err(error::of_exchange(&broken)),
         }
     }
@@ -246,30 +259,6 @@ enum Given {
     No,
     /// A connection has it, and may have written it at any time since.
     ToConnection,
-}
-
-/// Parts the address of a request into a host and what is asked of it. `None`: it is no address of a server.
-fn address(request: &mut Request<Parts>) -> Option<Host> {
-    let parts = std::mem::take(request.uri_mut()).into_parts();
-    let (scheme, authority) = (parts.scheme?, parts.authority?);
-    if scheme != Scheme::HTTP && scheme != Scheme::HTTPS {
-        return None;
-    }
-    // RFC 9112 §3.2.1: the path and the query are all that a server is told in the first line.
-    let target = parts.path_and_query.unwrap_or(PathAndQuery::from_static("/"));
-    *request.uri_mut() = target.into();
-    let host = Host { scheme, authority };
-    if !request.headers().contains_key(HOST) {
-        request.headers_mut().insert(HOST, host.header()?);
-    }
-    Some(host)
-}
-
-/// Leaves the framing of a request to this client: one exact length, no compressed answer.
-fn frame(request: &mut Request<Parts>) {
-    for name in [CONTENT_LENGTH, TRANSFER_ENCODING, ACCEPT_ENCODING] {
-        request.headers_mut().remove(name);
-    }
 }
 
 fn is_event_stream(headers: &HeaderMap) -> bool {

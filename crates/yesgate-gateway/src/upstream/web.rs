@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, WWW_AUTHENTICATE};
 use http::uri::Authority;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -22,9 +22,10 @@ use crate::envelope::{Envelope, Kind, RequestKey};
 use crate::era::Era;
 use crate::mirror;
 use crate::talk::Boxed;
-use crate::trace::{TraceContext, Tracing};
+use crate::trace::{TRACEPARENT, TRACESTATE, TraceContext, Tracing};
 use yesgate_http::fetch::error::FetchError;
 use yesgate_http::fetch::events::EventStream;
+use yesgate_http::fetch::letter::Letterhead;
 use yesgate_http::fetch::parts::Parts;
 use yesgate_http::fetch::{self, AnswerBody, HttpClient};
 use yesgate_http::sse::Event;
@@ -72,9 +73,9 @@ pub struct Web {
     place: WebPlace,
     era: Era,
     tracing: Tracing,
-    /// What the headers of a modern request say, with room for what it is about.
-    request: HeaderMap,
     next: AtomicU64,
+    /// What every message of the modern era begins with.
+    letterhead: Arc<Letterhead>,
     session: Mutex<WebSession>,
     /// Whether the server knows the session no more.
     forgotten: AtomicBool,
@@ -85,6 +86,8 @@ pub struct Web {
 struct WebSession {
     /// What every message says in its headers.
     headers: HeaderMap,
+    /// The same, as every message begins with it.
+    letterhead: Arc<Letterhead>,
     has_id: bool,
 }
 
@@ -92,17 +95,16 @@ impl Web {
     /// A way to a server, spoken to in this era.
     pub fn new(client: HttpClient, place: WebPlace, era: Era, tracing: Tracing) -> Self {
         let headers = common_headers(&place, era);
-        let mut request = headers.clone();
-        // They are written over: a map that has them already need not grow for each request.
-        mirror::write(&mut request, "tools/call", Some(""));
+        let letterhead = Arc::new(Letterhead::new(Method::POST, &place.uri, &headers));
+        let session = WebSession { headers, letterhead: Arc::clone(&letterhead), has_id: false };
         Self {
             client,
             place,
             era,
             tracing,
-            request,
             next: AtomicU64::new(1),
-            session: Mutex::new(WebSession { headers, has_id: false }),
+            letterhead,
+            session: Mutex::new(session),
             forgotten: AtomicBool::new(false),
         }
     }
@@ -110,17 +112,23 @@ impl Web {
     /// Notes what the server answered to `initialize`.
     pub(crate) fn opened(&self, version: &str) {
         if let (Era::Legacy, Ok(version)) = (self.era, HeaderValue::from_str(version)) {
-            self.session().headers.insert(mirror::PROTOCOL_VERSION, version);
+            self.note(mirror::PROTOCOL_VERSION, version);
         }
     }
 
     /// Notes by which name the server knows the session.
     fn knows(&self, id: Option<HeaderValue>) {
         if let (Era::Legacy, Some(id)) = (self.era, id) {
-            let mut session = self.session();
-            session.headers.insert(mirror::SESSION_ID, id);
-            session.has_id = true;
+            self.note(mirror::SESSION_ID, id);
         }
+    }
+
+    /// Every message of the session says this from now on.
+    fn note(&self, name: HeaderName, value: HeaderValue) {
+        let mut session = self.session();
+        session.has_id |= name == mirror::SESSION_ID;
+        session.headers.insert(name, value);
+        session.letterhead = Arc::new(Letterhead::new(Method::POST, &self.place.uri, &session.headers));
     }
 
     fn session(&self) -> MutexGuard<'_, WebSession> {
@@ -147,12 +155,11 @@ impl Web {
             r#"","params":"#,
         ];
         let body = [Bytes::from(head.concat()), outgoing.params.clone(), Bytes::from_static(b"}")];
-        let mut headers = self.request_headers(outgoing);
-        self.tracing.inject(trace, &mut headers);
+        let headers = self.headers(outgoing, trace);
         let opens = outgoing.method == "initialize";
         let web = Arc::clone(self);
         let answer = Box::pin(async move {
-            let answer = web.send(Method::POST, headers, &body).await?;
+            let answer = web.send(&web.letterhead(), headers, &body).await?;
             if opens {
                 web.knows(answer.headers.get(mirror::SESSION_ID).cloned());
             }
@@ -170,21 +177,21 @@ impl Web {
 
     /// Sends a message that nobody answers.
     pub(crate) async fn notify(&self, message: Bytes) -> Result<(), Unsent> {
-        let headers = self.message_headers();
-        let answer = self.send(Method::POST, headers, &[message]).await?;
+        let answer = self.send(&self.letterhead(), Vec::new(), &[message]).await?;
         if answer.status.is_success() { Ok(()) } else { Err(TurnedAway::Refused(answer.status).into()) }
     }
 
     /// Opens the stream on which a server of the old era speaks outside of any request. `None`: it has
     /// no such stream.
     pub(crate) async fn listen(&self, after: Option<&str>) -> Result<Option<EventStream>, Unsent> {
-        let mut headers = self.message_headers();
+        let mut headers = self.session().headers.clone();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         headers.remove(CONTENT_TYPE);
         if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
             headers.insert(mirror::LAST_EVENT_ID, after);
         }
-        let answer = self.send(Method::GET, headers, &[]).await?;
+        let letterhead = Letterhead::new(Method::GET, &self.place.uri, &headers);
+        let answer = self.send(&letterhead, Vec::new(), &[]).await?;
         match answer.body {
             AnswerBody::Events(events) if answer.status.is_success() => Ok(Some(*events)),
             AnswerBody::Events(_) | AnswerBody::Whole(_) => Ok(None),
@@ -193,67 +200,73 @@ impl Web {
 
     /// Ends the session, where there is one.
     pub(crate) async fn leave(&self) {
-        let has_session = self.session().has_id;
-        if has_session && let Err(error) = self.send(Method::DELETE, self.message_headers(), &[]).await {
+        let headers = {
+            let session = self.session();
+            if !session.has_id {
+                return;
+            }
+            session.headers.clone()
+        };
+        let letterhead = Letterhead::new(Method::DELETE, &self.place.uri, &headers);
+        if let Err(error) = self.send(&letterhead, Vec::new(), &[]).await {
             tracing::debug!(%error, "a session could not be ended: {error}");
         }
     }
 
-    /// What every message carries.
-    fn message_headers(&self) -> HeaderMap {
-        self.session().headers.clone()
+    /// What every message begins with.
+    fn letterhead(&self) -> Arc<Letterhead> {
+        match self.era {
+            Era::Legacy => Arc::clone(&self.session().letterhead),
+            Era::Modern => Arc::clone(&self.letterhead),
+        }
     }
 
-    fn request_headers(&self, outgoing: &Outgoing<'_>) -> HeaderMap {
+    /// What the headers of one request say besides: what it is about, and where in a trace it belongs.
+    fn headers(&self, outgoing: &Outgoing<'_>, trace: Option<&TraceContext>) -> Headers {
+        let mut headers = Headers::with_capacity(ROOM);
         match self.era {
-            Era::Legacy => self.message_headers(),
+            Era::Legacy => {}
             Era::Modern => {
-                let mut headers = self.request.clone();
-                mirror::write(&mut headers, outgoing.method, outgoing.name);
-                for (name, value) in outgoing.mirrored {
-                    headers.append(name, value.clone());
-                }
-                headers
+                headers.extend(mirror::headers(outgoing.method, outgoing.name));
+                headers.extend(owned(outgoing.mirrored));
             }
         }
+        let mut traced = HeaderMap::new();
+        self.tracing.inject(trace, &mut traced);
+        headers.extend(owned(&traced));
+        headers
     }
 
     /// Sends one HTTP request; twice at most, where the server would not take our token.
     async fn send(
         &self,
-        method: Method,
-        headers: HeaderMap,
+        letterhead: &Letterhead,
+        mut headers: Headers,
         body: &[Bytes],
     ) -> Result<fetch::Answer, Unsent> {
-        let in_session = headers.contains_key(mirror::SESSION_ID);
-        let mut spare = self.place.credentials.as_ref().map(|_| headers.clone());
-        let mut headers = headers;
+        let in_session = self.era == Era::Legacy && self.session().has_id;
+        let mut tries = 0;
+        let own = headers.len();
         loop {
-            let mut request = Request::new(Parts::from_iter(body.iter().cloned()));
-            *request.method_mut() = method.clone();
-            *request.uri_mut() = self.place.uri.clone();
-            *request.headers_mut() = headers;
+            tries += 1;
             let used = match &self.place.credentials {
                 Some(credentials) => Some(credentials.authorization().await.map_err(NotSent::NoCredentials)?),
                 None => None,
             };
-            if let Some(used) = &used {
-                request.headers_mut().insert(AUTHORIZATION, used.clone());
-            }
-            let answer = self.client.send(request).await?;
+            headers.truncate(own);
+            headers.extend(used.iter().map(|used| (AUTHORIZATION, used.clone())));
+            let body = Parts::from_iter(body.iter().cloned());
+            let answer = self.client.send_under(letterhead, &headers, body).await?;
             if answer.status == StatusCode::NOT_FOUND && in_session {
                 self.forgotten.store(true, Ordering::Relaxed);
             }
             let refused = answer.status == StatusCode::UNAUTHORIZED || answer.status == StatusCode::FORBIDDEN;
             if let (Some(credentials), Some(used), true) = (&self.place.credentials, &used, refused)
-                && let Some(again) = spare.take()
+                && tries == 1
             {
                 let challenge = answer.headers.get(WWW_AUTHENTICATE);
                 match credentials.rejected(used, answer.status, challenge).await {
-                    Recourse::Again => {
-                        headers = again;
-                        continue;
-                    }
+                    Recourse::Again => continue,
                     Recourse::Answer => {}
                     Recourse::None(why) => return Err(TurnedAway::Credentials(why).into()),
                 }
@@ -263,7 +276,18 @@ impl Web {
     }
 }
 
-/// The headers that all messages to one place have in common.
+/// Headers that one request has and others have not.
+type Headers = Vec<(HeaderName, HeaderValue)>;
+
+/// For what a call is about, and our credentials.
+const ROOM: usize = 3;
+
+fn owned(headers: &HeaderMap) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+    headers.iter().map(|(name, value)| (name.clone(), value.clone()))
+}
+
+/// The headers that all messages to one place have in common. What each request says for itself is not among them, even
+/// where the operator set it.
 fn common_headers(place: &WebPlace, era: Era) -> HeaderMap {
     let mut headers = HeaderMap::new();
     // Without it the HTTP client would write it anew for every message.
@@ -280,6 +304,14 @@ fn common_headers(place: &WebPlace, era: Era) -> HeaderMap {
             headers.insert(mirror::PROTOCOL_VERSION, version);
         }
         Era::Legacy => {}
+    }
+    let of_era: &[HeaderName] = match era {
+        Era::Modern => &[mirror::METHOD, mirror::NAME],
+        Era::Legacy => &[],
+    };
+    let of_credentials = place.credentials.as_ref().map(|_| AUTHORIZATION);
+    for name in [TRACEPARENT, TRACESTATE].iter().chain(of_era).chain(&of_credentials) {
+        headers.remove(name);
     }
     headers
 }
@@ -470,3 +502,6 @@ fn is_id(found: &RawValue, id: u64) -> bool {
 pub(crate) fn is_mirrored(name: &HeaderName) -> bool {
     name.as_str().starts_with("mcp-param-")
 }
+
+#[cfg(test)]
+mod tests;

@@ -197,7 +197,11 @@ impl AsyncWrite for PacedStream {
         cx: &mut Context<'_>,
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        let mut copy = [0; COPIED];
+        let written = match in_one(bufs, &mut copy) {
+            Some(one) => Pin::new(&mut self.stream).poll_write(cx, one),
+            None => Pin::new(&mut self.stream).poll_write_vectored(cx, bufs),
+        };
         self.pace.wrote(&written);
         written
     }
@@ -214,3 +218,17 @@ impl AsyncWrite for PacedStream {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
+
+/// What is short, in one piece: to copy it is less work for the system than to gather it.
+fn in_one<'a>(pieces: &[IoSlice<'_>], copy: &'a mut [u8; COPIED]) -> Option<&'a [u8]> {
+    let mut length = 0;
+    for piece in pieces {
+        let end = length + piece.len();
+        copy.get_mut(length..end)?.copy_from_slice(piece);
+        length = end;
+    }
+    copy.get(..length)
+}
+
+/// How much is rather copied.
+const COPIED: usize = 1024;

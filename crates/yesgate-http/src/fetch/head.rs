@@ -1,47 +1,15 @@
-//! Heads: how that of a request is written, and how that of an answer is read.
+//! How the head of an answer is read.
 //!
 //! INVARIANT: how long an answer is follows from its head alone, and where two lengths disagree there is no answer.
 
 use std::mem::MaybeUninit;
 
-use bytes::{Buf as _, BufMut as _, BytesMut};
+use bytes::{Buf as _, BytesMut};
 use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
-use http::{Method, Request, StatusCode};
+use http::{Method, StatusCode};
 use httparse::{ParserConfig, Status};
 
 use super::error::Broken;
-use super::parts::Parts;
-
-/// Writes the head of a request whose body has this length, with room for something behind it. Its address is a path, and
-/// it frames nothing itself.
-pub(super) fn write(request: &Request<Parts>, length: u64, behind: usize) -> BytesMut {
-    let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
-    let headers = request.headers();
-    let room: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-    let mut head = BytesMut::with_capacity(room + target.len() + SPARE + behind);
-    head.put_slice(request.method().as_str().as_bytes());
-    head.put_u8(b' ');
-    head.put_slice(target.as_bytes());
-    head.put_slice(b" HTTP/1.1\r\n");
-    for (name, value) in headers {
-        head.put_slice(name.as_str().as_bytes());
-        head.put_slice(b": ");
-        head.put_slice(value.as_bytes());
-        head.put_slice(b"\r\n");
-    }
-    // RFC 9110 §8.6: a length of nothing is told for methods that usually have a body.
-    if length > 0 || [Method::POST, Method::PUT, Method::PATCH].contains(request.method()) {
-        head.put_slice(CONTENT_LENGTH.as_str().as_bytes());
-        head.put_slice(b": ");
-        head.put_slice(length.to_string().as_bytes());
-        head.put_slice(b"\r\n");
-    }
-    head.put_slice(b"\r\n");
-    head
-}
-
-/// Room for the first line, the length and the end.
-const SPARE: usize = 64;
 
 /// The head of an answer.
 #[derive(Debug)]

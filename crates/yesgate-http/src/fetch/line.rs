@@ -3,7 +3,7 @@
 //! It has no task of its own: whoever waits for an answer reads it, so nobody is woken but for bytes. There is one
 //! exchange at a time on it.
 //!
-//! INVARIANT: a request comes back only when not even an attempt was made to write it.
+//! INVARIANT: a request counts as unwritten only when not even an attempt was made to write it.
 //! INVARIANT: it is free for the next request only when all of the last one was written and all of its answer was read,
 //! nothing came after that, and neither side said that it was the last.
 
@@ -14,7 +14,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use http::{Method, Request, StatusCode};
+use http::{Method, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
 use tokio::time::Instant;
@@ -23,7 +23,7 @@ use super::chunks::{Chunks, Found};
 use super::connect::Stream;
 use super::error::Broken;
 use super::head::{self, Afterwards, Framing, Head};
-use super::parts::Parts;
+use super::letter::Letter;
 
 /// One connection. Dropping it closes it.
 pub(super) struct Line {
@@ -57,7 +57,7 @@ enum Rest {
 #[derive(Debug)]
 pub(super) enum Unanswered {
     /// The connection had ended, and nothing was written.
-    Unwritten(Box<Request<Parts>>),
+    Unwritten,
     /// It ended after that.
     Lost(Broken),
 }
@@ -75,18 +75,16 @@ impl Line {
     }
 
     /// Sends a request and waits for the head of its answer.
-    pub(super) async fn send(&mut self, request: Request<Parts>) -> Result<Head, Unanswered> {
+    pub(super) async fn send(&mut self, letter: &mut Letter) -> Result<Head, Unanswered> {
         // What is said on a connection that rests is its end, or nonsense; either way it is not used.
         if std::future::poll_fn(|cx| Poll::Ready(self.poll_read(cx, LEAST))).await.is_ready() {
-            return Err(Unanswered::Unwritten(Box::new(request)));
+            return Err(Unanswered::Unwritten);
         }
         self.rest = Rest::Head;
-        let method = request.method().clone();
-        let after_request = head::after(request.headers());
-        let mut unsent = pieces(request);
-        let answered = std::future::poll_fn(|cx| self.poll_exchange(cx, &mut unsent, &method)).await;
+        let Letter { method, pieces, afterwards, host: _ } = letter;
+        let answered = std::future::poll_fn(|cx| self.poll_exchange(cx, pieces, method)).await;
         // Either side may say that this was the last one.
-        if after_request == Afterwards::Closed {
+        if *afterwards == Afterwards::Closed {
             self.afterwards = Afterwards::Closed;
         }
         answered.map_err(Unanswered::Lost)
@@ -124,18 +122,22 @@ impl Line {
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, unsent: &mut VecDeque<Bytes>) -> Poll<Result<(), Broken>> {
-        while !unsent.is_empty() {
-            let mut slices = [IoSlice::new(&[]); SLICES];
-            for (slice, piece) in slices.iter_mut().zip(&*unsent) {
-                *slice = IoSlice::new(piece);
-            }
-            let used = slices.get(..unsent.len().min(SLICES)).unwrap_or_default();
-            let mut written =
-                match std::task::ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, used)) {
-                    Ok(0) => return Poll::Ready(Err(Broken::Closed)),
-                    Ok(written) => written,
-                    Err(error) => return Poll::Ready(Err(Broken::Io(error))),
-                };
+        while let Some(first) = unsent.front() {
+            let stream = Pin::new(&mut self.stream);
+            let written = if unsent.len() == 1 {
+                stream.poll_write(cx, first)
+            } else {
+                let mut slices = [IoSlice::new(&[]); SLICES];
+                for (slice, piece) in slices.iter_mut().zip(&*unsent) {
+                    *slice = IoSlice::new(piece);
+                }
+                stream.poll_write_vectored(cx, slices.get(..unsent.len().min(SLICES)).unwrap_or_default())
+            };
+            let mut written = match std::task::ready!(written) {
+                Ok(0) => return Poll::Ready(Err(Broken::Closed)),
+                Ok(written) => written,
+                Err(error) => return Poll::Ready(Err(Broken::Io(error))),
+            };
             while let Some(first) = unsent.front_mut() {
                 let length = first.len().min(written);
                 first.advance(length);
@@ -259,20 +261,6 @@ impl Line {
     }
 }
 
-/// What is written for a request: its head and its body. A short body is copied behind the head: one piece is less work
-/// than several.
-fn pieces(request: Request<Parts>) -> VecDeque<Bytes> {
-    let length = request.body().length();
-    let copied = usize::try_from(length).ok().filter(|length| *length <= COPIED);
-    let mut head = head::write(&request, length, copied.unwrap_or_default());
-    let mut pieces = request.into_body().into_pieces();
-    if copied.is_some() {
-        pieces.drain(..).for_each(|piece| head.extend_from_slice(&piece));
-    }
-    pieces.push_front(head.freeze());
-    pieces
-}
-
 /// Takes the first so many bytes out of a buffer. A few are copied: then the next answer needs no new buffer.
 fn taken(buffer: &mut BytesMut, length: usize) -> Bytes {
     match buffer.get(..length) {
@@ -303,7 +291,7 @@ impl fmt::Debug for Line {
 /// How many pieces of a request are written in one go.
 const SLICES: usize = 8;
 
-/// How much of a request or an answer is rather copied.
+/// How much of an answer is rather copied.
 const COPIED: usize = 1024;
 
 /// How much is read in one go: at least, usually, and at most.
