@@ -188,9 +188,11 @@ fn malformed(error: &yesgate_core::json::JsonError) -> Malformed {
     Malformed(error.to_string())
 }
 
-/// The answer to a state that opens nothing.
+/// The answer to a state that opens nothing. Whether an earlier answer to it was taken is not known here, so that nobody is
+/// told to try again without thinking.
 pub(crate) fn refusal() -> Reply {
-    let words = "the request state is unknown, used or expired, or belongs to another request; nothing ran";
+    let words = "the request state is unknown, used or expired, or belongs to another request or another node; nothing ran \
+                 by it. Make the request again without it, unless an answer to it was taken before";
     Reply::error(-32602, words, None)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Barrier;
 use yesgate_testkit::line::Cut;
 use yesgate_testkit::storm::told::{self, Decision, End, Heard};
@@ -174,4 +174,38 @@ async fn a_session_of_another_node_is_404_and_the_client_begins_anew() {
     there.initialize().await;
     assert_eq!(text(&there.call("read_note", json!({"id": "a"})).await), "the first note");
     assert_eq!(text(&here.call("read_note", json!({"id": "a"})).await), "the first note");
+}
+
+/// What a client is asked in the middle of a call is known to the node that asked. Another one says so and how to go on; nothing
+/// runs by an answer that came there, and the call can be made again.
+#[tokio::test]
+async fn an_answer_that_comes_to_another_node_runs_nothing_and_the_call_can_be_made_again() {
+    let server = MockHttp::start(MockEras::Modern);
+    let nodes = Nodes::start(YESGATE.as_ref(), &server);
+    let host = |node: usize| {
+        let host = WebHost::new(format!("{}/mcp/web", nodes.url(node)));
+        host.capable(json!({"elicitation": {"form": {}}}))
+    };
+    let (here, there) = (host(0), host(1));
+    let call = json!({"name": "delete_note", "arguments": {"id": "a"}});
+    let with_yes = |asked: &Value| {
+        let asking = &asked["result"];
+        let key = asking["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+        let mut call = call.clone();
+        call["requestState"] = asking["requestState"].clone();
+        call["inputResponses"] = json!({key: {"action": "accept", "content": {"approve": true}}});
+        call
+    };
+    let asked = here.request("tools/call", call.clone()).await;
+    let refused = there.request("tools/call", with_yes(&asked)).await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused:#}");
+    // The same is said of a state that was used: no machine is to repeat such a call by itself.
+    assert!(refused["error"].get("data").is_none(), "{refused:#}");
+    let words = refused["error"]["message"].as_str().unwrap();
+    assert!(words.contains("another node") && words.contains("Make the request again without it"), "{words}");
+    assert!(server.calls().is_empty());
+    let asked = there.request("tools/call", call.clone()).await;
+    let ran = there.request("tools/call", with_yes(&asked)).await;
+    assert_eq!(ran["result"]["structuredContent"]["deleted"], "a", "{ran:#}");
+    assert_eq!(server.calls().len(), 1);
 }
