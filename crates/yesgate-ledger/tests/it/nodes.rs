@@ -298,6 +298,68 @@ async fn nodes_that_migrate_at_once_find_one_schema() {
     assert_eq!(place.value("SELECT count(*) FROM yesgate_schema"), "1");
 }
 
+/// Of nodes that all find an older ledger one brings it up to date, and nothing in it is lost: a yes that was given before is
+/// spent after, once, and what the newer tables forbid is forbidden.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nodes_that_find_an_older_ledger_bring_it_up_to_date_once() {
+    let Some(place) = shared_place() else { return };
+    let old = place.open(1).await;
+    approved(&old).await;
+    drop(old);
+    place.database(|database| database.psql(BACK_TO_SCHEMA_3));
+    let mut tasks = JoinSet::new();
+    for seed in 2..=7 {
+        let (at, clock) = (place.at.clone(), place.clock.clone());
+        tasks.spawn(async move { open_at(&at, &clock, seed).await });
+    }
+    let nodes: Vec<_> = tasks.join_all().await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(place.value("SELECT version FROM yesgate_schema"), "6");
+    drop(redeem(&nodes[0], &id(1)).await.unwrap().unwrap());
+    redeem(&nodes[5], &id(1)).await.unwrap().unwrap_err();
+    assert_sound(&nodes[3]).await;
+    let triggers = "SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal AND tgname IN
+        ('intent_stays', 'past_stays', 'beginning_stays', 'audit_redeems_once', 'audit_is_not_shortened')";
+    assert_eq!(place.value(triggers), "5");
+}
+
+/// Undoes what came after the third schema, so that a ledger is as a program of then left it.
+const BACK_TO_SCHEMA_3: &str = "DROP TRIGGER intent_stays ON intent;
+     DROP TRIGGER intent_is_not_emptied ON intent;
+     DROP FUNCTION intent_is_kept();
+     ALTER TABLE audit ADD CONSTRAINT audit_intent_fkey FOREIGN KEY (intent) REFERENCES intent (id);
+     DROP TABLE beginning, carried, past;
+     DROP FUNCTION past_is_kept(), beginning_is_kept();
+     DROP TRIGGER audit_redeems_once ON audit;
+     DROP FUNCTION audit_was_redeemed();
+     DROP TRIGGER audit_is_not_shortened ON audit;
+     DROP FUNCTION audit_is_kept();
+     CREATE TRIGGER audit_is_not_shortened BEFORE DELETE ON audit FOR EACH ROW EXECUTE FUNCTION audit_stays();
+     DROP TABLE origin;
+     UPDATE yesgate_schema SET version = 3;";
+
+/// A yes is spent however little time the database usually gives a statement: one that is cut short would leave in doubt
+/// whether it was.
+#[tokio::test]
+async fn no_statement_of_a_redemption_is_cut_short() {
+    let Some(place) = shared_place() else { return };
+    place.database(|database| {
+        database.psql(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET statement_timeout = 20', current_database()); END $$",
+        )
+    });
+    let ledger = place.open(1).await;
+    approved(&ledger).await;
+    place.database(|database| {
+        database.psql(
+            "CREATE FUNCTION takes_long() RETURNS trigger LANGUAGE plpgsql AS
+                 $$ BEGIN PERFORM pg_sleep(0.2); RETURN NEW; END $$;
+             CREATE TRIGGER is_slow BEFORE UPDATE ON intent FOR EACH ROW EXECUTE FUNCTION takes_long();",
+        )
+    });
+    drop(redeem(&ledger, &id(1)).await.unwrap().unwrap());
+    assert_sound(&ledger).await;
+}
+
 /// FC-32: an old node does not touch a newer ledger, and nobody's tables become one.
 #[tokio::test]
 async fn a_newer_schema_and_other_tables_are_refused() {

@@ -361,5 +361,6 @@ const SESSION: &str = "SET statement_timeout = 0;
      SET client_min_messages = notice;
      SET default_transaction_isolation = 'read committed';
      SET jit = off;
+     SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout';
      SELECT set_config('synchronous_commit',
          CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false);";
