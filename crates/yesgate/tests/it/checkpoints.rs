@@ -80,6 +80,9 @@ async fn a_gateway_marks_its_trail_in_a_file() {
     let held = play.stage.stage().yesgate(&["audit", "verify", "--checkpoints", file.to_str().unwrap()]).ok();
     assert!(held.stdout.contains("it was neither cut off nor written anew"), "{}", held.stdout);
     assert_eq!(held.stderr, "", "nobody asked how far it has got");
+    let told = play.stage.stage().yesgate(&["audit", "verify", "--progress"]).ok();
+    let rows = last();
+    assert_eq!(told.stderr, format!("{rows} of {rows} rows\n"));
     assert!(play.gateway.close().success());
 }
 

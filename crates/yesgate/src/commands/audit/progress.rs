@@ -10,20 +10,33 @@ use crate::cli::audit::AuditVerifyArgs;
 /// Who is told: a terminal by a bar, anybody else by a line now and then, and only who asked.
 pub(super) fn tell(args: &AuditVerifyArgs, as_json: bool) -> Option<Tell> {
     match (std::io::stderr().is_terminal(), args.progress, as_json) {
-        (true, true, _) | (true, false, false) => Some(each(BAR, draw)),
-        (false, true, _) => Some(each(LINES, say)),
+        (true, true, _) => Some(each(BAR, End::IsTold, draw)),
+        (true, false, false) => Some(each(BAR, End::IsToldAfterOthers, draw)),
+        (false, true, _) => Some(each(LINES, End::IsTold, say)),
         (_, false, _) => None,
     }
 }
 
-/// Tells from time to time, and at the end if it told before.
-fn each(pause: Duration, tell: fn(Progress)) -> Tell {
+/// Whether the end is told, however soon it comes.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// Whoever asked hears of it.
+    IsTold,
+    /// Who hears nothing before it need not hear of it.
+    IsToldAfterOthers,
+}
+
+/// Tells from time to time, and at the end.
+fn each(pause: Duration, end: End, tell: fn(Progress)) -> Tell {
     let mut last = Instant::now();
-    let mut has_told = false;
+    let mut tells_end = match end {
+        End::IsTold => true,
+        End::IsToldAfterOthers => false,
+    };
     Box::new(move |progress| {
         let is_over = progress.rows >= progress.of;
-        if last.elapsed() >= pause || (is_over && has_told) {
-            (last, has_told) = (Instant::now(), true);
+        if last.elapsed() >= pause || (is_over && tells_end) {
+            (last, tells_end) = (Instant::now(), true);
             tell(progress);
         }
     })
