@@ -40,7 +40,7 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
     for _ in 0..pace.repeats(3) {
         let scene = Scene::set(subject)?;
         let gate = scene.between(Way::Gate).context("there is no gate")?;
-        runtime.block_on(call_in_each_era(&scene))?;
+        runtime.block_on(call_in_each_era(&scene, CALLS))?;
         thread::sleep(REST);
         idle.add(gate.process_id()?)?;
         runtime.block_on(async {
@@ -70,18 +70,18 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
     Ok(section)
 }
 
-/// Starts a gate, has it do what is measured at rest, and lets it rest.
-pub(crate) fn call_a_little(subject: &Subject) -> Result<()> {
+/// Starts a gate, has it do what is measured at rest, with so many calls in each era, and lets it rest.
+pub(crate) fn call_a_little(subject: &Subject, calls: usize) -> Result<()> {
     let scene = Scene::set(subject)?;
-    super::runtime()?.block_on(call_in_each_era(&scene))?;
+    super::runtime()?.block_on(call_in_each_era(&scene, calls))?;
     thread::sleep(REST);
     Ok(())
 }
 
-async fn call_in_each_era(scene: &Scene) -> Result<()> {
+async fn call_in_each_era(scene: &Scene, calls: usize) -> Result<()> {
     for era in [Era::Legacy, Era::Modern] {
         let mut client = Crowd::gather(&scene.endpoint(Way::Gate, Server::Lean, era), 1).await?;
-        client.call(Load { text_bytes: 100, calls: 10 }).await?;
+        client.call(Load { text_bytes: 100, calls }).await?;
     }
     Ok(())
 }
@@ -131,6 +131,8 @@ fn allow_files() -> Result<()> {
     Ok(())
 }
 
+/// How many calls a gate has made in each era before it rests.
+const CALLS: usize = 10;
 const STREAMS: usize = 10_000;
 const REST: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(10);
