@@ -4,6 +4,8 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -66,7 +68,7 @@ pub(crate) struct Crowd {
     members: Vec<Connection>,
 }
 
-/// What is called, and how often on each connection.
+/// What is called, and how often for each connection that there is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub(crate) text_bytes: usize,
@@ -100,15 +102,20 @@ impl Crowd {
     }
 
     /// Makes the calls on all connections at once; gives the time of each call, and of all together.
+    ///
+    /// Whichever connection has its answer makes the next call, so that all of them are busy until the last calls: with
+    /// a number for each, the quick ones would be done early, and the rest would be the time of a few connections.
     pub(crate) async fn call(&mut self, load: Load) -> Result<(Times, Duration)> {
         let text = "x".repeat(load.text_bytes);
+        let left = Arc::new(AtomicUsize::new(load.calls * self.members.len()));
         let before = Instant::now();
         let mut under_way = JoinSet::new();
         for mut member in self.members.drain(..) {
-            let text = text.clone();
+            let (text, left) = (text.clone(), Arc::clone(&left));
             under_way.spawn(async move {
                 let mut times = Vec::with_capacity(load.calls);
-                for _ in 0..load.calls {
+                let one_more = |left: usize| left.checked_sub(1);
+                while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok() {
                     times.push(timeout(PATIENCE, member.call(&text)).await.context("a call had no answer")??);
                 }
                 anyhow::Ok((member, times))
