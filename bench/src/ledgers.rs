@@ -20,6 +20,7 @@ use yesgate_core::id::BootId;
 use yesgate_ledger::{Ledger, SecretKey};
 use yesgate_testkit::postgres::{Cluster, Database, program};
 
+use self::rows::Extent;
 use crate::report::{Section, Target};
 use crate::stats::{Pace, Series, Unit};
 use crate::subject::Subject;
@@ -30,12 +31,13 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
     let (file, shared) = (stage.in_file(1)?, stage.in_database(2)?);
     stage.database.psql(plain::TABLES);
     let mut raw = plain::PlainFile::open(&stage.home.path().join("plain.db"))?;
-    let mut rows = rows::SameRows::open(&stage.made_by_a_ledger("rows.db")?)?;
+    let mut rows = rows::SameRows::open(&stage.made_by_a_ledger("rows.db")?, Extent::All)?;
+    let mut questions = rows::SameRows::open(&stage.made_by_a_ledger("questions.db")?, Extent::Question)?;
     let pgbench = |statements| {
         plain::pgbench(&program("pgbench"), &stage.database, statements, IN_FLIGHT, SECONDS_OF_PGBENCH)
     };
-    let [mut lean, mut same, mut in_database, mut plain, mut same_rows, mut in_file] =
-        [const { Series::new() }; 6];
+    let [mut lean, mut same, mut in_database, mut plain, mut two, mut same_rows, mut in_file] =
+        [const { Series::new() }; 7];
     let mut groups = Series::new();
     for _ in pace.rounds(7, Duration::from_secs(90)) {
         let count = COUNT * pace.repeats(4) as u64 / 4;
@@ -47,6 +49,7 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
         groups.push(together as f64);
         plain.push(raw.pairs(together, 4 * count)?);
         // As many as the ledger writes: both files grow alike.
+        two.push(questions.pairs(together, count)?);
         same_rows.push(rows.pairs(together, count)?);
     }
     stage.end((file, shared));
@@ -65,7 +68,8 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
              with its columns and indexes; lean, an insert and a conditional update of a row of the same size with two indexes \
              in place of nine; both by `pgbench` with {IN_FLIGHT} clients, each statement a transaction. In a file the same are all rows that the ledger \
              has of a pair, in its own tables and indexes with its settings (the question and its conditional update, four audit rows, what \
-             its caller has asked, sums, the end of the trail); lean, the two statements on the small table; both by one thread with prepared statements, and as many changes \
+             its caller has asked, sums, the end of the trail); the two statements, only the question and its conditional update, in the same tables; \
+             lean, those on the small table; all by one thread with prepared statements, and as many changes \
              to a transaction as the ledger had to a commit in the same round ({:.0} here). In neither is anything looked up, judged, \
              sealed or hashed, and nobody has to be told.",
             groups.median()
@@ -76,6 +80,7 @@ pub(crate) fn measure(subject: &Subject, pace: Pace) -> Result<Section> {
             row("PostgreSQL, the same", &same, &lean, &same),
             row("PostgreSQL, ledger", &in_database, &lean, &same),
             row("SQLite, lean", &plain, &plain, &same_rows),
+            row("SQLite, the two statements", &two, &plain, &same_rows),
             row("SQLite, the same", &same_rows, &plain, &same_rows),
             row("SQLite, ledger", &in_file, &plain, &same_rows),
         ],

@@ -1,15 +1,27 @@
-//! The same rows without a ledger: whatever a file of ours has of a question that was asked and spent, in tables and
-//! indexes that a ledger has made, written by one thread that judges, seals, chains and looks up nothing.
+//! The same rows without a ledger: whatever a file of ours has of a question that was asked and spent, or only the question
+//! itself, in tables and indexes that a ledger has made, written by one thread that judges, seals, chains and looks up
+//! nothing.
 
+use std::ops::Range;
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use rusqlite::{Connection, Transaction, params};
 
+/// Which rows are written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Extent {
+    /// All that a ledger has of a pair.
+    All,
+    /// The question alone: one insert and one conditional update.
+    Question,
+}
+
 /// A file that a ledger has made, and nobody else has open.
 pub(crate) struct SameRows {
     connection: Connection,
+    extent: Extent,
     /// How many questions there are.
     number: i64,
     /// The last row of the audit trail.
@@ -18,7 +30,7 @@ pub(crate) struct SameRows {
 
 impl SameRows {
     /// Opens it with the settings that the ledger has.
-    pub(crate) fn open(at: &Path) -> Result<Self> {
+    pub(crate) fn open(at: &Path, extent: Extent) -> Result<Self> {
         let connection = Connection::open(at)?;
         connection.set_prepared_statement_cache_capacity(96);
         connection.execute_batch(
@@ -28,7 +40,7 @@ impl SameRows {
              PRAGMA mmap_size = 0; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -4096;",
         )?;
         let sequence = connection.query_row("SELECT sequence FROM head", [], |row| row.get(0))?;
-        Ok(Self { connection, number: 0, sequence })
+        Ok(Self { connection, extent, number: 0, sequence })
     }
 
     /// How many pairs it makes in a second, so many changes to a commit.
@@ -37,33 +49,46 @@ impl SameRows {
         for _ in 0..count.div_ceil(together) {
             let numbers = self.number..self.number + i64::try_from(together)?;
             self.number = numbers.end;
-            let asking = self.connection.transaction()?;
-            for number in numbers.clone() {
-                ask(&asking, number)?;
-                for (event, body) in [("opened", 397), ("token_issued", 97)] {
-                    self.sequence += 1;
-                    append(&asking, self.sequence, number, event, body)?;
-                }
-            }
-            end(&asking, self.sequence, "asked", together)?;
-            asking.commit()?;
-            let spending = self.connection.transaction()?;
-            for number in numbers {
-                spend(&spending, number)?;
-                for (event, body) in [("approved", 156), ("redeemed", 124)] {
-                    self.sequence += 1;
-                    append(&spending, self.sequence, number, event, body)?;
-                }
-            }
-            end(&spending, self.sequence, "approved", together)?;
-            spending.commit()?;
+            self.write(numbers.clone(), "asked", [("opened", 397), ("token_issued", 97)], ask, open)?;
+            self.write(numbers, "approved", [("approved", 156), ("redeemed", 124)], spend, close)?;
         }
         let rounds = count.div_ceil(together) * together;
         Ok(rounds as f64 / before.elapsed().as_secs_f64())
     }
+
+    /// One commit: the same change of many questions, and what else a ledger has of it.
+    fn write(
+        &mut self,
+        numbers: Range<i64>,
+        what: &str,
+        events: [(&str, usize); 2],
+        change: Change,
+        beside: Change,
+    ) -> Result<()> {
+        let changing = self.connection.transaction()?;
+        let count = numbers.end - numbers.start;
+        for number in numbers {
+            change(&changing, number)?;
+            if self.extent == Extent::Question {
+                continue;
+            }
+            beside(&changing, number)?;
+            for (event, body) in events {
+                self.sequence += 1;
+                append(&changing, self.sequence, number, event, body)?;
+            }
+        }
+        if self.extent == Extent::All {
+            end(&changing, self.sequence, what, count)?;
+        }
+        Ok(changing.commit()?)
+    }
 }
 
-/// A question, and that its caller has asked it.
+/// One change for one question.
+type Change = fn(&Transaction<'_>, i64) -> Result<()>;
+
+/// A question.
 fn ask(asking: &Transaction<'_>, number: i64) -> Result<()> {
     let mut insert = asking.prepare_cached(
         "INSERT INTO intent (id, version, slot, digest, token_hash, state, server, identity, decide_by, run_by, boot,
@@ -81,13 +106,18 @@ fn ask(asking: &Transaction<'_>, number: i64) -> Result<()> {
         i64::MAX,
         [0xab_u8; ASKED]
     ])?;
-    let mut open = asking
-        .prepare_cached("INSERT INTO asked (intent, caller, asked_at, is_open) VALUES (?1, ?2, ?3, 1)")?;
-    open.execute(params![id, digest(number % super::CALLERS as i64, 5), at])?;
     Ok(())
 }
 
-/// The question as it is when its yes is spent: one conditional write, and the caller has one less that is open.
+/// That its caller has asked it.
+fn open(asking: &Transaction<'_>, number: i64) -> Result<()> {
+    let mut open = asking
+        .prepare_cached("INSERT INTO asked (intent, caller, asked_at, is_open) VALUES (?1, ?2, ?3, 1)")?;
+    open.execute(params![id(number), digest(number % super::CALLERS as i64, 5), AT + number])?;
+    Ok(())
+}
+
+/// The question as it is when its yes is spent: one conditional write.
 fn spend(spending: &Transaction<'_>, number: i64) -> Result<()> {
     let mut update = spending.prepare_cached(
         "UPDATE intent
@@ -107,9 +137,14 @@ fn spend(spending: &Transaction<'_>, number: i64) -> Result<()> {
         digest(number, 2)
     ])?;
     ensure!(changed == 1, "a yes was not spent");
+    Ok(())
+}
+
+/// That the caller has one less that is open.
+fn close(spending: &Transaction<'_>, number: i64) -> Result<()> {
     let mut close =
         spending.prepare_cached("UPDATE asked SET is_open = 0, denied_at = NULL WHERE intent = ?1")?;
-    close.execute([id])?;
+    close.execute([id(number)])?;
     Ok(())
 }
 
@@ -123,12 +158,12 @@ fn append(changing: &Transaction<'_>, sequence: i64, number: i64, event: &str, b
 }
 
 /// What a commit has once: the sum of its changes, and where the trail ends.
-fn end(changing: &Transaction<'_>, sequence: i64, what: &str, count: u64) -> Result<()> {
+fn end(changing: &Transaction<'_>, sequence: i64, what: &str, count: i64) -> Result<()> {
     let mut add = changing.prepare_cached(
         "INSERT INTO tally (org, day, what, who, took, count) VALUES ('local', 20775, ?1, '', -1, ?2)
          ON CONFLICT (org, day, what, who, took) DO UPDATE SET count = tally.count + excluded.count",
     )?;
-    add.execute(params![what, i64::try_from(count)?])?;
+    add.execute(params![what, count])?;
     let mut head = changing.prepare_cached("UPDATE head SET sequence = ?1, hash = ?2, time = ?3")?;
     ensure!(head.execute(params![sequence, digest(sequence, 6), AT])? == 1, "the trail has no end");
     Ok(())
